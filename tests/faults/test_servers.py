@@ -204,10 +204,10 @@ def slow_server(monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: next(seconds), sleep=lambda _: None)
     monkeypatch.setattr(http, "time", clock)
     monkeypatch.setattr(http, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(http, "PERIOD", 5)
+    monkeypatch.setattr(http, "PERIOD_SECONDS", 5)
 
     def set_least_bytes(byte_count):
-        monkeypatch.setattr(http, "SLOWEST", byte_count)
+        monkeypatch.setattr(http, "MIN_BYTES_PER_PERIOD", byte_count)
 
     return set_least_bytes
 
@@ -226,7 +226,7 @@ def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, 
 
     assert "fewer than 1000 bytes in 5 seconds" in corpus.download_error()
 
-    assert len(host.seen) == http.ATTEMPTS
+    assert len(host.seen) == http.MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("path", ["/x", "/y"])

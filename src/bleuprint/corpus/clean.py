@@ -22,7 +22,7 @@ from bleuprint.text.parallel import Block, Pair, TextFolder, encode_pairs
 from bleuprint.text.unicode import collapse_spaces, replace_white_space
 
 # The name of the rule that drops a pair with an empty side, in the filtering statistics.
-EMPTY = "empty_side"
+EMPTY_SIDE_RULE = "empty_side"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Cleaning(FilterStep):
     @property
     def rules(self) -> tuple[str, ...]:
         """The only rule that drops a pair here: one of its sides is empty."""
-        return (EMPTY,)
+        return (EMPTY_SIDE_RULE,)
 
     @property
     def edit_names(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Cleaning(FilterStep):
                 counts.record_changed(edit.name(), number, pair, edited_pair)
                 pair = edited_pair
         if _is_blank(pair.source) or _is_blank(pair.target):
-            counts.record_dropped(EMPTY, number, pair)
+            counts.record_dropped(EMPTY_SIDE_RULE, number, pair)
             return None
         if not self.edits:
             return pair

@@ -62,7 +62,7 @@ _KEYS = (
 # The rules for sides 1 and 2 of a pair, as HeldOutSentences numbers them.
 _OVERLAP_RULES = ("source_held_out", "target_held_out")
 # The file of a shard with the held-out side of each pair, one byte per pair.
-_HELD_OUT = "held-out"
+_HELD_OUT_FILE = "held-out"
 
 # A hash as a byte string. numpy ignores zero bytes at the end of a byte string, but all hashes have
 # the same length, so that comparisons are exact.
@@ -133,7 +133,7 @@ class Deduplication(Step):
         """
         blocks, pair_count = self.shard_blocks(shard)
         file_names = [key.setting for key in self.keys]
-        file_names.append(_HELD_OUT)
+        file_names.append(_HELD_OUT_FILE)
         create_hasher = partial(_BlockHasher, self)
         with ExitStack() as open_files:
             progress = open_files.enter_context(
@@ -200,7 +200,9 @@ class Deduplication(Step):
             The number of each pair's rule in `rules`, from 1; 0 for a kept pair, (pairs,).
         """
         # For each pair 0, or 1 if its source is held out, or 2 if its target is.
-        held_out_sides = np.concatenate([np.fromfile(part / _HELD_OUT, np.uint8) for part in parts])
+        held_out_sides = np.concatenate(
+            [np.fromfile(part / _HELD_OUT_FILE, np.uint8) for part in parts]
+        )
         # `rules` begins with a rule for each key. Rules for a held-out source and target follow.
         key_count = len(self.keys)
         side_rules = np.where(held_out_sides > 0, key_count + held_out_sides, 0)

@@ -182,7 +182,7 @@ def prepare_sample(
     download_counts = read_filter_stats(filter_stats)["train"]
     sampled_pairs = download_counts.pairs_out
     # The statistics count the pairs that were not drawn as dropped by a rule named `sample`.
-    pairs = sampled_pairs + download_counts.dropped.get("sample", 0)
+    all_pairs = sampled_pairs + download_counts.dropped.get("sample", 0)
 
     stages: dict[str, SetCounts] = {}
     for step_class in (Cleaning, Deduplication, Filtering):
@@ -192,7 +192,7 @@ def prepare_sample(
             run_step(step, shards, WholeText(), workers)
         except NothingLeft as error:
             stages[step.stage] = error.counts
-            return Inspection(pairs, sample, stages, sets={}, failure=str(error))
+            return Inspection(all_pairs, sample, stages, sets={}, failure=str(error))
         stages[step.stage] = read_filter_stats(step.filter_stats_path)["train"]
 
     try:
@@ -200,13 +200,13 @@ def prepare_sample(
     except UserError as error:
         # The text is too small to be split. If it is a sample, the whole text may be large enough:
         # this is not a failure.
-        has_all_pairs = sampled_pairs == pairs
+        has_all_pairs = sampled_pairs == all_pairs
         failure = str(error) if has_all_pairs else ""
-        return Inspection(pairs, sample, stages, sets={}, failure=failure)
+        return Inspection(all_pairs, sample, stages, sets={}, failure=failure)
     split_stats = read_filter_stats(paths.filter_stats_file(name, "split", root))
     stages["split"] = split_stats["train"]
-    sets = _estimate_sets(corpus, split, pairs, sampled_pairs)
-    return Inspection(pairs, sample, stages, sets)
+    sets = _estimate_sets(corpus, split, all_pairs, sampled_pairs)
+    return Inspection(all_pairs, sample, stages, sets)
 
 
 def _split_sample(name: str, corpus: Corpus, root: Path, workers: int) -> TextFolder:

@@ -18,7 +18,7 @@ from bleuprint.text.unicode import comparison_key
 
 # The file of findings. It is in the folder that describes the test sets. Names of test sets contain
 # no dot, so that it cannot be mistaken for a description.
-FINDINGS = "set.findings.json"
+FINDINGS_FILE = "set.findings.json"
 # An overlap is reported from this share of the test set on. Published sets have some short
 # sentences in common: 3 of 500 in Tanaka, 16 of 8,208 in ukuxhumana.
 _MIN_OVERLAP = 0.01
@@ -70,7 +70,7 @@ class SetFindings:
             folder: The folder that describes the test sets of the corpus. It contains no file of
                 problems if none were found.
         """
-        path = folder / FINDINGS
+        path = folder / FINDINGS_FILE
         if not path.exists():
             return cls()
         return read_record(cls, path)
@@ -78,7 +78,7 @@ class SetFindings:
     def write(self, folder: Path) -> None:
         """Write the problems that were found to a folder, as JSON; no file if there are none."""
         if self.misfits or self.overlaps:
-            write_json(folder / FINDINGS, asdict(self))
+            write_json(folder / FINDINGS_FILE, asdict(self))
 
 
 def find_problems(name: str, corpus: Corpus, root: Path = Path()) -> SetFindings:

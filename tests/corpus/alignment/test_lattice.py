@@ -102,7 +102,9 @@ def test_certain_pairs_have_a_high_probability_over_all_paths(
 
     scorer = length_scorer(source_lengths, target_lengths, ratio)
     all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
-    posteriors = forward_backward(all_cells, scorer, scorer.reversed, certain=0.4, improbable=0.0)
+    posteriors = forward_backward(
+        all_cells, scorer, scorer.reversed, min_pair_probability=0.4, min_cell_probability=0.0
+    )
 
     assert posteriors.pairs == expected_pairs
 
@@ -131,8 +133,12 @@ def test_certain_pairs_are_the_same_in_a_narrow_band_that_contains_them(scorer_w
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
 
-    wide = forward_backward(wide_band, scorer, scorer.reversed, certain=0.9, improbable=1e-6)
-    narrow = forward_backward(narrow_band, scorer, scorer.reversed, certain=0.9, improbable=1e-6)
+    wide = forward_backward(
+        wide_band, scorer, scorer.reversed, min_pair_probability=0.9, min_cell_probability=1e-6
+    )
+    narrow = forward_backward(
+        narrow_band, scorer, scorer.reversed, min_pair_probability=0.9, min_cell_probability=1e-6
+    )
 
     assert narrow.pairs == wide.pairs
     # No probable path touches the edges of the narrow band.
@@ -148,7 +154,7 @@ def test_a_band_without_its_improbable_cells_still_contains_the_best_path(
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
 
     posteriors = forward_backward(
-        narrow_band, scorer, scorer.reversed, certain=0.9, improbable=1e-6
+        narrow_band, scorer, scorer.reversed, min_pair_probability=0.9, min_cell_probability=1e-6
     )
 
     assert best_path(posteriors.band, scorer) == best_path(wide_band, scorer)
@@ -162,7 +168,9 @@ def test_a_probable_path_along_the_edge_of_a_band_is_reported():
     starts = np.arange(61)
     band = Band(starts, np.minimum(starts + 12, 61))
 
-    posteriors = forward_backward(band, scorer, scorer.reversed, certain=0.9, improbable=1e-6)
+    posteriors = forward_backward(
+        band, scorer, scorer.reversed, min_pair_probability=0.9, min_cell_probability=1e-6
+    )
 
     assert posteriors.at_edge > 0.1
 

@@ -41,8 +41,8 @@ def word_probabilities(words, sentences):
 def translations(request, monkeypatch):
     """Translations learned from ENGLISH_GERMAN_PAIRS as by NLTK: without prior, with rare words."""
     monkeypatch.setattr(word_translation, "MIN_COUNT", 1)
-    monkeypatch.setattr(word_translation, "_CHUNK", request.param)
-    monkeypatch.setattr(word_translation, "_PRIOR", 1e-12)
+    monkeypatch.setattr(word_translation, "_LINKS_PER_CHUNK", request.param)
+    monkeypatch.setattr(word_translation, "_PRIOR_COUNT", 1e-12)
     return learn_word_translations(ENGLISH_GERMAN_PAIRS)
 
 

@@ -66,7 +66,7 @@ def test_a_file_from_another_url_is_stored_under_its_first_url(tmp_path, host):
 
 
 def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    monkeypatch.setattr(http, "MAX_ATTEMPTS", 1)
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", CONTENT)
     # The first response ends after half of the file.
@@ -80,7 +80,7 @@ def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, mo
 
 def test_without_a_sum_the_next_url_is_read_from_its_start(tmp_path, host, monkeypatch):
     """Nothing would tell whether both halves come from the same version of the file."""
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    monkeypatch.setattr(http, "MAX_ATTEMPTS", 1)
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", NEW_CONTENT)
     # The first response ends after half of the file.
@@ -149,7 +149,7 @@ def test_a_file_is_fetched_through_the_proxy_in_http_proxy(tmp_path, host, monke
 
 def test_https_goes_through_a_tunnel_of_the_proxy(tmp_path, host, monkeypatch):
     """The proxy of this test refuses tunnels with the status 403."""
-    monkeypatch.setattr(http, "ATTEMPTS", 1)
+    monkeypatch.setattr(http, "MAX_ATTEMPTS", 1)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("https_proxy", proxy.url)
 

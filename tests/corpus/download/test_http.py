@@ -183,7 +183,7 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
     message = download_error(tmp_path, File(url=url))
 
     assert "cannot be fetched" in message
-    assert http.ATTEMPTS == 5
+    assert http.MAX_ATTEMPTS == 5
     assert len(host.seen) == 5
     assert pauses == [1, 2, 4, 8]
     # One line before each pause.
@@ -192,7 +192,7 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
 
 
 def test_attempts_that_make_progress_are_not_counted(tmp_path, host, file, monkeypatch):
-    monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
+    monkeypatch.setattr(http, "MIN_PROGRESS_BYTES", 10_000)
     # More attempts than are allowed without progress.
     host.respond_with("/x", [cut(20_000)] * 12)
 
@@ -211,14 +211,14 @@ def test_a_server_error_that_may_pass_is_tried_again(tmp_path, host, file, code)
 
 def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host, monkeypatch):
     """Without a SHA-256 each attempt begins at the first byte, so none of them is progress."""
-    monkeypatch.setattr(http, "MIN_PROGRESS", 10_000)
+    monkeypatch.setattr(http, "MIN_PROGRESS_BYTES", 10_000)
     url = host.put("/x", CONTENT)
     host.respond_with("/x", [cut(20_000)] * 99)
 
     message = download_error(tmp_path, File(url=url))
 
     assert "IncompleteRead(20000 bytes read, " in message
-    assert len(host.seen) == http.ATTEMPTS
+    assert len(host.seen) == http.MAX_ATTEMPTS
 
 
 def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, pauses):
@@ -248,8 +248,8 @@ def test_a_download_fails_if_the_server_asks_for_a_pause_of_a_day(tmp_path, host
     ],
 )
 def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, problem):
-    monkeypatch.setattr(http, "TIMEOUT", 0.05)
-    monkeypatch.setattr(http, "ATTEMPTS", 2)
+    monkeypatch.setattr(http, "TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(http, "MAX_ATTEMPTS", 2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         if listens:
@@ -291,8 +291,8 @@ def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tm
 
 
 def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monkeypatch):
-    monkeypatch.setattr(http, "PERIOD", 0.5)
-    monkeypatch.setattr(http, "ATTEMPTS", 2)
+    monkeypatch.setattr(http, "PERIOD_SECONDS", 0.5)
+    monkeypatch.setattr(http, "MAX_ATTEMPTS", 2)
     host.respond_with("/x", [send_repeatedly(b"x", pause=0.02), send_repeatedly(b"x", pause=0.02)])
 
     message = download_error(tmp_path, File(url=host.url("/x")))
@@ -346,7 +346,7 @@ def test_only_a_file_with_a_sum_is_resumed(
 
 
 def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
-    monkeypatch.setattr(http, "TIMEOUT", 1.0)
+    monkeypatch.setattr(http, "TIMEOUT_SECONDS", 1.0)
     may_finish = threading.Event()
     host.respond_with("/x", [stall(HALF_SIZE, may_finish)])
 
@@ -365,7 +365,7 @@ def partial_file(tmp_path, host, file, monkeypatch):
     # The first response ends after half of the file.
     host.respond_with("/x", [cut(HALF_SIZE)])
     with monkeypatch.context() as patch:
-        patch.setattr(http, "ATTEMPTS", 1)
+        patch.setattr(http, "MAX_ATTEMPTS", 1)
         download_error(tmp_path, file)
     host.seen.clear()
     files = files_in_store(tmp_path)

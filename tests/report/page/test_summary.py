@@ -9,7 +9,7 @@ import result_rows
 import result_trees as trees
 from bleuprint.config.corpus_files import File
 from bleuprint.corpus.misalignment import Misfit
-from bleuprint.corpus.set_findings import FINDINGS, Overlap, SetFindings
+from bleuprint.corpus.set_findings import FINDINGS_FILE, Overlap, SetFindings
 from bleuprint.report.page.cautions import cautions
 from bleuprint.report.page.findings import best_systems
 from bleuprint.report.page.report_data import ReportData
@@ -322,7 +322,7 @@ def texts_with_findings(tree):
     folder = root / "data" / "test_stats" / "news-en-de"
     SetFindings(misaligned, (overlap,)).write(folder)
     yield caution_texts(tree, record("news-en-de", "base", 20.0))
-    (folder / FINDINGS).unlink()
+    (folder / FINDINGS_FILE).unlink()
 
 
 def test_misaligned_lines_are_named(texts_with_findings):

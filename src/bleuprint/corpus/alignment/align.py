@@ -28,13 +28,13 @@ from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import track
 
 # A sentence pair of the first pass with a greater probability is used to learn word translations.
-CERTAIN = 0.9
+MIN_PAIR_PROBABILITY = 0.9
 # Cells with a smaller probability in the first pass are not searched in the second pass.
-IMPROBABLE = 1e-6
+MIN_CELL_PROBABILITY = 1e-6
 # A band is too narrow if a cell at its edge has a greater probability than this.
-AT_EDGE = 1e-3
+MAX_EDGE_PROBABILITY = 1e-3
 # A band is not widened beyond this number of cells, whose scores take 1 GB.
-MAX_CELLS = 1 << 27
+MAX_BAND_CELLS = 1 << 27
 # The first band has this number of columns on each side of the diagonal, plus half the square root
 # of the document's number of sentences.
 _MIN_HALF_WIDTH = 16
@@ -125,13 +125,15 @@ def align_by_lengths(ratio: float, document: Document) -> Posteriors:
     # Longer documents have wider bands from the start: the path strays further from the diagonal.
     half_width = _MIN_HALF_WIDTH + isqrt(max(rows, columns)) // 2
     # A row of the band has 2 * half_width cells.
-    half_width = min(half_width, MAX_CELLS // (2 * rows))
+    half_width = min(half_width, MAX_BAND_CELLS // (2 * rows))
     while True:
         band = Band.around(scorer.centers, columns, half_width)
-        posteriors = forward_backward(band, scorer, scorer.reversed, CERTAIN, IMPROBABLE)
-        is_wide_enough = posteriors.at_edge < AT_EDGE or half_width >= columns
+        posteriors = forward_backward(
+            band, scorer, scorer.reversed, MIN_PAIR_PROBABILITY, MIN_CELL_PROBABILITY
+        )
+        is_wide_enough = posteriors.at_edge < MAX_EDGE_PROBABILITY or half_width >= columns
         cells_after_doubling = 2 * (2 * half_width) * rows
-        if is_wide_enough or cells_after_doubling > MAX_CELLS:
+        if is_wide_enough or cells_after_doubling > MAX_BAND_CELLS:
             return posteriors
         half_width *= 2
 

@@ -185,8 +185,8 @@ def forward_backward(
     band: Band,
     scorer: Scorer,
     reversed_scorer: Scorer,
-    certain: float,
-    improbable: float,
+    min_pair_probability: float,
+    min_cell_probability: float,
 ) -> Posteriors:
     """Compute which sentence pairs of two documents are certain, over all possible alignments.
 
@@ -199,8 +199,9 @@ def forward_backward(
         band: The cells that are searched, near the diagonal.
         scorer: Scores a path's steps: a few source sentences with their translations.
         reversed_scorer: Scores the steps of both documents in reverse order.
-        certain: Pairs of single sentences with a greater probability are returned, such as 0.9.
-        improbable: Cells with a greater probability are returned, such as 1e-6.
+        min_pair_probability: Pairs of single sentences with a greater probability are certain, such
+            as 0.9.
+        min_cell_probability: Cells with a greater probability are returned, such as 1e-6.
 
     Returns:
         The certain pairs; the cells that are not improbable; and how probable the edges of the band
@@ -222,7 +223,7 @@ def forward_backward(
         start = int(band.starts[row_index])
         backward = backward_scores.pop()  # Frees the memory of each row after its use.
         probabilities = np.exp(row.scores + backward - total)
-        probable = np.flatnonzero(probabilities > improbable)
+        probable = np.flatnonzero(probabilities > min_cell_probability)
         if len(probable):
             first_probable[row_index] = start + probable[0]
             last_probable[row_index] = start + probable[-1]
@@ -231,7 +232,8 @@ def forward_backward(
         at_edge = max(at_edge, _edge_maximum(probabilities, has_left_edge, has_right_edge))
         # How probable it is that the last step before a cell is a pair of single sentences.
         log_probabilities = row.one_to_one_scores + backward - total
-        for offset in np.flatnonzero(log_probabilities > np.log(certain)).tolist():
+        is_certain = log_probabilities > np.log(min_pair_probability)
+        for offset in np.flatnonzero(is_certain).tolist():
             column = start + offset
             # The sentences before the cell (i, j) have the indices i - 1 and j - 1.
             pairs.append((row_index - 1, column - 1))

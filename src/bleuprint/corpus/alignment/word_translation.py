@@ -39,14 +39,14 @@ MAX_PAIRS = 100_000
 # that are linked up to 24 bytes.
 MAX_LINKS = 20_000_000
 # So many links are processed at once, which limits the size of temporary arrays.
-_CHUNK = 1 << 20
+_LINKS_PER_CHUNK = 1 << 20
 # Translations that are less probable in both directions are not kept.
 _MIN_PROBABILITY = 1e-3
 # A word's translations count as if it had also been seen so many times with words by chance. A rare
 # word, whose translations are learned from a pair or two, is thereby weak evidence.
-_PRIOR = 20.0
+_PRIOR_COUNT = 20.0
 # The smallest value of p(word | other side) / p(word): words of a good pair may lack a translation.
-UNEXPLAINED = 0.05
+MIN_RATIO = 0.05
 
 Tokens = Sequence[str]
 Floats = npt.NDArray[np.floating[Any]]
@@ -80,8 +80,8 @@ def likelihood_ratios(ratio_sums: Floats, condition_length: int | Floats) -> Flo
             sentence and NULL.
         condition_length: The number of words of the sentence, without NULL.
     """
-    weight = (1 - UNEXPLAINED) / (condition_length + 1)
-    return UNEXPLAINED + weight * ratio_sums
+    weight = (1 - MIN_RATIO) / (condition_length + 1)
+    return MIN_RATIO + weight * ratio_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class WordTranslations:
             target: The tokens of the target sentence; only the first 1,000 are used.
         """
         if len(source) == 0 or len(target) == 0:
-            return float(np.log(UNEXPLAINED))
+            return float(np.log(MIN_RATIO))
         source_vocabulary, target_vocabulary = self.vocabularies
         source_ids = encode_words(source_vocabulary, source[:_MAX_SCORED_TOKENS])
         target_ids = encode_words(target_vocabulary, target[:_MAX_SCORED_TOKENS])
@@ -172,7 +172,7 @@ def is_sampled(index: int, total: int, sample_size: int | None = None) -> bool:
         index: The index of the item, from 0.
         total: The number of all items.
         sample_size: The number of items to sample; by default as many sentence pairs as are enough
-            to learn word translations. If there are not more items, all are in the sample.
+            to learn word translations. If there are fewer items, the sample contains all of them.
     """
     sample_size = sample_size or MAX_PAIRS
     if total <= sample_size:
@@ -186,7 +186,7 @@ def is_sampled(index: int, total: int, sample_size: int | None = None) -> bool:
 def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTranslations:
     """Learn from sentence pairs which words translate each other, by IBM Model 1.
 
-    Pairs with an empty or very long sentence are left out. If the combinations of a source and a
+    Pairs with an empty or very long sentence are skipped. If the combinations of a source and a
     target word of each pair (links) do not fit into memory, only a sample of the pairs is used.
 
     Args:
@@ -348,7 +348,7 @@ def _prior_shares(conditioning: _Side) -> Floats:
     A word counts as if it had also been seen 20 times with words by chance (the prior). The result
     is the share of these 20 among all times: 0.5 for a word that was really seen 20 times.
     """
-    shares: Floats = _PRIOR / (conditioning.word_counts() + _PRIOR)
+    shares: Floats = _PRIOR_COUNT / (conditioning.word_counts() + _PRIOR_COUNT)
     return shares
 
 
@@ -392,12 +392,12 @@ def train_model_1(conditioning: _Side, predicted: _Side) -> Model1:
     conditioning_ids = link_codes // word_count
     probabilities = np.ones(len(link_codes))
     for _ in range(ITERATIONS):
-        # Expectation.
+        # Expectation: divide all word occurrences, and add up the shares of each link.
         expected_counts = np.zeros(len(link_codes))
         for chunk in chunks:
             shares = _shares_of_links(chunk, probabilities)
             expected_counts += np.bincount(chunk.link_indices, shares, len(link_codes))
-        # Maximization.
+        # Maximization: the probabilities of each conditioning word add up to 1 again.
         conditioning_counts = np.bincount(conditioning_ids, expected_counts)
         probabilities = expected_counts / conditioning_counts[conditioning_ids]
     # Link codes are sorted by the conditioning id. NULL has the highest id, so its links are last.
@@ -429,8 +429,8 @@ class _Chunk(NamedTuple):
 def _shares_of_links(chunk: _Chunk, probabilities: Floats) -> Floats:
     """Divide each word of a text into shares that add up to 1, one for each of its links.
 
-    A link combines the word with a word of the other sentence. The shares are in proportion to the
-    probabilities of the links.
+    A link combines the word with a word of the other sentence. If the links of a word have the
+    probabilities 0.1 and 0.3, the shares are 0.25 and 0.75.
     """
     shares: Floats = probabilities[chunk.link_indices]
     # The links of a word are consecutive: sum up the probabilities from each word's first link on.
@@ -462,7 +462,7 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
     lengths_with_null = conditioning.lengths + 1
     sentence_starts = np.cumsum(lengths_with_null) - lengths_with_null
     # For each word occurrence, where its conditioning sentence starts and how long it is.
-    first_conditions = np.repeat(sentence_starts, predicted.lengths)
+    condition_starts = np.repeat(sentence_starts, predicted.lengths)
     links_per_word = np.repeat(lengths_with_null, predicted.lengths)
     link_ends = np.cumsum(links_per_word, dtype=np.int64)
 
@@ -470,19 +470,19 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
     chunks = []
     start = 0
     while start < len(links_per_word):
+        # A chunk consists of consecutive words, with about _LINKS_PER_CHUNK links together.
         links_before = link_ends[start] - links_per_word[start]
-        stop = int(np.searchsorted(link_ends, links_before + _CHUNK))
+        stop = int(np.searchsorted(link_ends, links_before + _LINKS_PER_CHUNK))
         stop = max(start + 1, stop)  # At least one word, however many links it has.
         sizes = links_per_word[start:stop]
         # The conditioning sentence of each word is a range of positions in `conditioning_ids`.
-        condition_positions = _join_ranges(first_conditions[start:stop], sizes)
+        condition_positions = _join_ranges(condition_starts[start:stop], sizes)
         codes = conditioning_ids[condition_positions] * len(predicted.vocabulary)
         codes += np.repeat(predicted.word_ids[start:stop], sizes)
         distinct_codes, link_indices = np.unique(codes, return_inverse=True)
         chunk_codes.append(distinct_codes)
         chunks.append(_Chunk(link_indices.astype(np.int32), sizes))
         start = stop
-
     link_codes = np.unique(np.concatenate(chunk_codes))
     renumbered = []
     for distinct_codes, chunk in zip(chunk_codes, chunks, strict=True):

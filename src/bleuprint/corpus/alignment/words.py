@@ -181,11 +181,12 @@ def _gains(
     # For each condition and word the sum of ratios over the words of the condition.
     ratio_sums = condition_counts @ linked_ratios + prior_sums[:, None]
     gains = []
+    # Two rounds: each condition alone, then each condition joined with the one before it.
     for _ in range(_MAX_SENTENCES):
         ratios = likelihood_ratios(ratio_sums + null_ratios, lengths[:, None])
         # Add up the logarithms over the words of each sentence.
         gains.append((sentence_counts @ np.log(ratios).T).T)
-        # Join each condition with the one before it, for the second round.
+        # Join the conditions. `roll` moves the values of each condition to the next one.
         ratio_sums = ratio_sums + np.roll(ratio_sums, 1, axis=0)
         lengths = lengths + np.roll(lengths, 1)
     return gains

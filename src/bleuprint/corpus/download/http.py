@@ -20,18 +20,18 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.progress import Progress
 
-# A download fails after so many attempts in a row that each add less than MIN_PROGRESS bytes.
-ATTEMPTS = 5
-MIN_PROGRESS = 1 << 20
+# A download fails after so many attempts in a row that each add fewer than MIN_PROGRESS_BYTES.
+MAX_ATTEMPTS = 5
+MIN_PROGRESS_BYTES = 1 << 20
 # The pause after the first attempt, in seconds; it doubles after each further attempt.
-FIRST_PAUSE = 1.0
+FIRST_PAUSE_SECONDS = 1.0
 # A host that asks for a longer pause, in seconds, is given up.
-LONGEST_PAUSE = 300.0
+MAX_PAUSE_SECONDS = 300.0
 # A host may be silent for so many seconds.
-TIMEOUT = 30.0
-# An attempt ends if fewer than SLOWEST bytes of the body arrive within PERIOD seconds.
-PERIOD = 60.0
-SLOWEST = 1 << 16
+TIMEOUT_SECONDS = 30.0
+# An attempt ends if fewer than MIN_BYTES_PER_PERIOD of the body arrive within PERIOD_SECONDS.
+PERIOD_SECONDS = 60.0
+MIN_BYTES_PER_PERIOD = 1 << 16
 _BLOCK_BYTES = 1 << 14
 # HTTP statuses after which another attempt may succeed.
 _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -69,7 +69,7 @@ def transfer(url: str, partial: Path, file: File) -> None:
         # The errors of requests, of a connection that breaks, and of a malformed response.
         except (requests.RequestException, HTTPError, ValueError) as error:
             added_bytes = _size(partial) - start if can_resume else 0
-            if added_bytes >= MIN_PROGRESS:
+            if added_bytes >= MIN_PROGRESS_BYTES:
                 failed_attempts = 0
             failed_attempts += 1
             cause = " ".join(str(error).split())  # In one line.
@@ -91,10 +91,10 @@ def _pause_before_retry(error: Exception, failed_attempts: int) -> float | None:
         failed_attempts: The number of failed attempts, at least 1.
     """
     min_pause = _min_pause(error)
-    if min_pause is None or failed_attempts == ATTEMPTS:
+    if min_pause is None or failed_attempts == MAX_ATTEMPTS:
         return None
-    pause: float = max(min_pause, FIRST_PAUSE * 2 ** (failed_attempts - 1))
-    if pause > LONGEST_PAUSE:
+    pause: float = max(min_pause, FIRST_PAUSE_SECONDS * 2 ** (failed_attempts - 1))
+    if pause > MAX_PAUSE_SECONDS:
         return None
     return pause
 
@@ -153,7 +153,7 @@ def _attempt(url: str, partial: Path, start: int, size: int | None) -> None:
         url,
         headers=headers,
         stream=True,
-        timeout=TIMEOUT,
+        timeout=TIMEOUT_SECONDS,
         hooks={"response": check_redirect},
     ) as response:
         status = response.status_code
@@ -199,9 +199,11 @@ def _write_body(
         bytes_in_period += len(block)
         if size is not None and output.tell() > size:
             return  # The caller reports the wrong size.
-        if time.monotonic() - period_start > PERIOD:
-            if bytes_in_period < SLOWEST:
-                raise requests.ConnectionError(f"fewer than {SLOWEST} bytes in {PERIOD:g} seconds")
+        if time.monotonic() - period_start > PERIOD_SECONDS:
+            if bytes_in_period < MIN_BYTES_PER_PERIOD:
+                raise requests.ConnectionError(
+                    f"fewer than {MIN_BYTES_PER_PERIOD} bytes in {PERIOD_SECONDS:g} seconds"
+                )
             period_start = time.monotonic()
             bytes_in_period = 0
 

@@ -18,7 +18,12 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.directions import SOURCE, TARGET, tag, target_languages_by_tag
 from bleuprint.config.pair_name import PairName
-from bleuprint.corpus.steps.filter_stats import COPIES, FilterStats, FilterStatsRecord, SetCounts
+from bleuprint.corpus.steps.filter_stats import (
+    COPIES_KEY,
+    FilterStats,
+    FilterStatsRecord,
+    SetCounts,
+)
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
@@ -165,7 +170,7 @@ def join_filter_stats(name: str, corpus: Corpus, stage: str, copies: int = 0) ->
     if copies:
         train_counts = joined.sets["train"]
         train_counts.pairs_out += copies
-        train_counts.changed[COPIES] = copies
+        train_counts.changed[COPIES_KEY] = copies
     joined.settings = fingerprint.of_settings(settings_of_pairs)
     joined.write(paths.filter_stats_file(name, stage))
     _remove_filter_stats(name, corpus, stage)

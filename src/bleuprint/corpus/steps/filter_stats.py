@@ -22,10 +22,10 @@ from bleuprint.text.parallel import Pair
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
 
 # So many sample pairs are kept for each rule, with so many characters of each side.
-SAMPLES = 5
+MAX_SAMPLES = 5
 SAMPLE_CHARACTERS = 200
 # The key in `SetCounts.changed` of the copies that split.temperature adds to the training text.
-COPIES = "copies"
+COPIES_KEY = "copies"
 
 
 class PairSample(TypedDict):
@@ -123,7 +123,7 @@ class SetCounts:
     def _add_sample(self, rule: str, sample: PairSample) -> None:
         """Keep a pair as an example of what a rule or edit does, unless it has enough examples."""
         samples = self.samples.setdefault(rule, [])
-        if len(samples) < SAMPLES:
+        if len(samples) < MAX_SAMPLES:
             samples.append(sample)
 
     @property
@@ -236,7 +236,7 @@ class FilterStats:
             NothingLeft: All pairs of the set were dropped.
         """
         # A stage may write more pairs than it reads only by sampling, which adds copies of pairs.
-        copies = counts.changed.get(COPIES, 0)
+        copies = counts.changed.get(COPIES_KEY, 0)
         remaining = counts.pairs_in + copies - sum(counts.dropped.values())
         assert counts.pairs_out == remaining, f"{self.stage} lost count of {name}: {counts}"
         if counts.pairs_in and not remaining:

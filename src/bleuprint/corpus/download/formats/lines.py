@@ -161,7 +161,7 @@ def _column_number(column: str, header: Sequence[str], name: str) -> int:
     column_names = [cell.strip() for cell in header]
     occurrences = column_names.count(column)
     if occurrences == 1:
-        return column_names.index(column) + 1
+        return column_names.index(column) + 1  # Columns are numbered from 1.
     listed = ", ".join(repr(column_name) for column_name in column_names)
     if occurrences > 1:
         raise UserError(
