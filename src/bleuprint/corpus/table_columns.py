@@ -62,12 +62,9 @@ def choose_columns(
         has_language_names = source.number in header_languages and target.number in header_languages
         has_header = is_chosen_by_name or has_language_names
     else:
-        header_columns = _choose_by_header(path, columns, header_languages, languages)
-        has_header = header_columns is not None
-        if header_columns is not None:
-            source, target = header_columns
-        else:
-            source, target = _choose_by_text(path, columns, languages)
+        named_columns = _choose_by_header(path, columns, header_languages, languages)
+        has_header = named_columns is not None
+        source, target = named_columns or _choose_by_text(path, columns, languages)
     _check_choice(path, columns, source, target, has_header)
     return ChosenColumns(
         columns=_column_setting(columns, source, target, has_header),

@@ -204,6 +204,7 @@ def run_step(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
     """
     match work:
         case Shard():
+            # The origin, hashes of the settings and the text, is compared when shards are gathered.
             _process_shard(step, work, shards_folder, workers, origin=_origin(step))
         case AllShards():
             _gather_shards(step, work, shards_folder, workers)
