@@ -282,7 +282,7 @@ def _names_of_python(tree: ast.AST, class_name: str = "") -> Iterator[str]:
 
 
 def _own_names(node: ast.AST, class_name: str) -> Iterator[str]:
-    """Yield the names in one node of a syntax tree, without those of the nodes below it.
+    """Yield the names in one node of a syntax tree, without the nodes below it.
 
     Attributes and keys come with their owner: `corpus.tags` for `settings.corpus.tags`, and for
     `corpus["tags"]` or `corpus.get("tags")`, too. A string is a name if it has no white space.

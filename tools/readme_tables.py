@@ -31,8 +31,8 @@ _PUBLISHED_TABLE_HEAD = (
 def fill_tables(readme: str, root: Path = Path()) -> str:
     """Return README's text with two tables filled from the committed reports.
 
-    The first table, in the section "On real text", compares published scores with those of the
-    reports and is written anew. In the second one, in the section "Recipes", each row gets the
+    The first table, in the section "On real text", compares published scores with the
+    reports, and is written anew. In the second one, in the section "Recipes", each row gets the
     results of its recipe.
 
     Args:

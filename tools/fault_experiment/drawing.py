@@ -14,7 +14,7 @@ MIN_FAULTS_PER_PACKAGE = 2
 
 
 def python_files_by_package(folder: Path) -> dict[str, list[Path]]:
-    """Return the Python files of each package in a folder, without those of the folder itself."""
+    """Return the Python files of each package in a folder, without files of the folder itself."""
     files = defaultdict[str, list[Path]](list)
     for path in sorted(folder.glob("*/**/*.py")):
         package = path.relative_to(folder).parts[0]

@@ -173,7 +173,7 @@ class Writer(Clauses):
         if tense == "past":
             modal = self.pick(lexicon.modals_with_past())
         else:
-            # "Because I would like to" is left out.
+            # "Because I would like to" would sound incomplete.
             modal = self.pick([modal for modal in lexicon.MODALS if modal.en != "would"])
         return replace(clause, tense=tense, modal=modal, negative=False, time=NOTHING)
 

@@ -259,7 +259,7 @@ def _fill_slots(adverbs: tuple[Words, ...], fillers: tuple[Words, ...]) -> Itera
     """Yield each adverbial once for each filler of its slot.
 
     `last {weekday}` has the slot `weekday`: it becomes "last Monday", "last Tuesday" and so on. An
-    adverbial without a slot is yielded as it is.
+    adverbial without a slot is yielded unchanged.
     """
     for adverb in adverbs:
         slot = adverb.en.partition("{")[2].partition("}")[0]

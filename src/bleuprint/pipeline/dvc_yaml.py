@@ -111,7 +111,7 @@ def entry_running(script: str, root: Path = Path()) -> Entry | None:
 def fill_variables(text: str, values: Mapping[str, str]) -> str:
     """Replace variables such as ${item.system} by their values, in a text of dvc.yaml.
 
-    A variable without a known value stays as it is.
+    A variable without a known value stays unchanged.
 
     Args:
         text: The text, such as `models/${item.system}/${item.corpus}`.
@@ -196,7 +196,7 @@ def _parameter_keys(stage: Mapping[str, Any]) -> list[str]:
 
 
 def _parameter_files(stage: Mapping[str, Any]) -> list[str]:
-    """Return the settings files that a stage depends on, or of which it depends on some keys.
+    """Return the settings files that a stage depends on, as a whole or by some keys.
 
     Args:
         stage: The keys and values of the stage in dvc.yaml. Its list `params` names, for each file,

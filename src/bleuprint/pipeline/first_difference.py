@@ -164,7 +164,7 @@ def _stages_up_to(last_stage: str, stages: Mapping[str, Any]) -> list[str]:
 
 
 def _writers_of(path: str, stages: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the stages that write a path, a file in it, or a folder that contains it.
+    """Yield the names of the stages that write a path, a file in it, or a folder around it.
 
     Args:
         path: The path, relative to the project's folder.

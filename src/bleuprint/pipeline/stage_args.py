@@ -73,7 +73,7 @@ def parse_shard(description: str | None) -> tuple[str, Work]:
         return arguments.corpus, Shard.parse(arguments.shard)
     if arguments.gather is not None:
         return arguments.corpus, AllShards(arguments.gather)
-    # Only a duration for the whole text can be compared with that of an earlier run.
+    # Only the duration for the whole text can be compared with an earlier run.
     AT_SUCCESS.append(_write_duration)
     return arguments.corpus, WholeText()
 
@@ -181,7 +181,7 @@ def _prepare_stage() -> None:
 def _write_duration() -> None:
     """Record how long this process has run, so that `bleuprint plan` can estimate the next time.
 
-    A training is left out here: it may have several processes, and records its own duration.
+    A training is skipped: it may have several processes, and records its own duration.
     """
     if Path(sys.argv[0]).stem == "train":
         return

@@ -219,7 +219,7 @@ def _list_file_hashes(job: Job, name: str) -> str:
 
 
 def _first_differing_rank(values: Sequence[str]) -> int | None:
-    """Return the number of the first process whose value differs from that of process 0.
+    """Return the number of the first process whose value differs from the value of process 0.
 
     Args:
         values: The value of each process, by its number.

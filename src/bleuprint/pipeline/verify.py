@@ -79,7 +79,7 @@ def open_report(name: str) -> Report:
         raise UserError("the name of the other report is empty: is a variable not set?")
     path = Path(name)
     if not path.exists():
-        # The name is that of a commit. Its files are written to a temporary folder.
+        # The name must be a commit. Its files are written to a temporary folder.
         with revision_files(name, (RESULTS, COSTS_CSV, LOCK)) as root:
             return _read_report(name, root / RESULTS, root)
     results = _results_file(path)
@@ -212,7 +212,7 @@ def _describe_differences(
 
     The results of a group differ from the same stage on and for the same reasons. The first line
     shows the scores of one result as an example, the second one names the stage and the reasons.
-    If there are many groups, only the first ones are described, and the others are counted.
+    If there are many groups, the first ones are described, and the remaining ones are counted.
 
     Args:
         first: The results of the first project.
@@ -302,7 +302,7 @@ def _is_only_committed() -> bool:
 
 
 def _describe_example(pairs: Sequence[ResultPair]) -> str:
-    """Describe the result whose BLEU differs most between two projects, and count the others.
+    """Describe the result whose BLEU differs most between two projects; count the other results.
 
     Args:
         pairs: The results that differ, each as it is in both projects.

@@ -271,8 +271,8 @@ def _score_steps(texts_by_step: Mapping[str, Sequence[str]], language: str) -> S
     """Score the references after each step against the unchanged references.
 
     Args:
-        texts_by_step: The lines after each step; those of the first step are the unchanged
-            references.
+        texts_by_step: The lines after each step. The first step changes nothing, so its lines are
+            the references themselves.
         language: The target language.
 
     Returns:

@@ -32,7 +32,7 @@ VARIANTS = (LOWERCASED, INTL, TOKENS, TOKENIZED, TOKENIZED_LOWERCASED, COMPOUND_
 # tensor2tensor, utils/get_ende_bleu.sh: perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
 _COMPOUND = re.compile(r"(\S)-(\S)")
 
-# A rare letter that stands for an unknown token: every tokenizer makes it a token of its own.
+# A rare letter that replaces an unknown token: every tokenizer makes it a token of its own.
 _UNKNOWN_LETTER = "\ua73f"
 # The place between two of them that no space separates, which segmenters take for a word.
 _BETWEEN_UNKNOWN = re.compile(f"(?<={_UNKNOWN_LETTER})(?={_UNKNOWN_LETTER})")

@@ -67,7 +67,7 @@ def sacrebleu_metric(
     is_resampled: bool = True,
     **options: Any,
 ) -> Metric:
-    """Create a metric whose counts, values and signature are those of sacreBLEU.
+    """Create a metric whose counts, values and signature come from sacreBLEU.
 
     Args:
         key: Its name in results, such as `bleu`.
@@ -121,8 +121,8 @@ def sacrebleu_metric(
 def _scores_of_sums(scorer: SacrebleuMetric, sums: Floats) -> list[float]:
     """Compute sacreBLEU's score from sums of its counts, with exactly its rounding.
 
-    sacreBLEU sums the counts of a bootstrap sample as float32, but those of the test set itself as
-    Python's whole numbers. The scores here must be equal to its scores to the last digit.
+    sacreBLEU sums the counts of a bootstrap sample as float32, but the counts of the test set
+    itself as Python's whole numbers. The scores here must be equal to its scores to the last digit.
 
     Args:
         scorer: sacreBLEU's metric.
@@ -155,7 +155,7 @@ def _length_ratio(sums: Floats) -> Floats:
     """Divide the length of the translations in tokens by the length of the references.
 
     Args:
-        sums: Rows of sums of BLEU's counts, of which the first two are these lengths.
+        sums: Rows of sums of BLEU's counts; the first two sums in a row are these lengths.
 
     Returns:
         A ratio for each row.

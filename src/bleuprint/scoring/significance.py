@@ -275,7 +275,7 @@ def _swapped_differences(metric: Metric, first: Floats, second: Floats) -> Float
     """
     # With all lines swapped, the first system has the sums of the second, and the other way round.
     # Each line that stays adds `first - second` to the sums of the first system, and subtracts it
-    # from those of the second. One matrix product gives these changes for all trials.
+    # from the sums of the second. One matrix product gives these changes for all trials.
     changes = _unswapped_units(len(first), TRIALS) @ (first - second)
     first_sums = second.sum(0) + changes
     second_sums = first.sum(0) - changes

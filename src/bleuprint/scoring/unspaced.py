@@ -16,8 +16,8 @@ from bleuprint.text.unicode import replace_white_space
 # spaces in any language.
 _MIN_CHARACTERS_PER_LINE = 20
 # A character of a script without spaces between words. Unicode's rules for line breaks (UAX #14)
-# have classes for them: SA for scripts of Southeast Asia, AK and AS for those of Java and Bali, ID
-# and CJ for those of East Asia. Tibetan has no class of its own.
+# have classes for them: SA for scripts of Southeast Asia, AK and AS for scripts of Java and Bali,
+# ID and CJ for scripts of East Asia. Tibetan has no class of its own.
 _UNSPACED_CHARACTER = regex.compile(r"[\p{lb=SA}\p{lb=AK}\p{lb=AS}\p{lb=ID}\p{lb=CJ}\p{Tibetan}]")
 # The smallest number of spaces per character with which a text counts as written with spaces. The
 # two limits were chosen between the languages of the Declaration of Human Rights. In scripts
