@@ -124,6 +124,7 @@ def _text_by_side(
     Raises:
         UserError: The text has no file in a language of the corpus.
     """
+    # Each key that is not a setting of a text and looks like a language code, such as `en`.
     languages = [key for key in text if key not in _TEXT_KEYS and _LANGUAGE.fullmatch(str(key))]
     if not languages:
         return text

@@ -161,7 +161,7 @@ def check_synthetic_texts(
     Raises:
         SettingError: A text has no entry, an entry has no text, or the system cannot translate it.
     """
-    # A key is, for example, `news.files.train.monolingual`.
+    # The keys are, for example, `news.files.train.monolingual`.
     texts_by_key = _synthetic_texts_by_key(corpora)
     keys_with_entry = set()
     for name, entry in synthetic.items():
