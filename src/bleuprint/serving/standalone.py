@@ -215,9 +215,9 @@ def search(
 def _group_by_max_length(
     sentences: list[list[str]], settings: dict[str, Any]
 ) -> dict[int, list[int]]:
-    """Group sentences whose outputs have the same maximum length.
+    """Group sentences whose outputs have the same maximum length, since each search has only one.
 
-    Sentences without subwords, and those whose outputs may not have any, are omitted: their output
+    Sentences without subwords, and those whose maximum length is 0, are in no group: their output
     is empty.
 
     Args:

@@ -258,18 +258,19 @@ class Translator:
             The translations, and facts about the sentence that messages and attention maps need.
         """
         translations = self._different_translations(prepared, outputs_of_pieces)
+        best_outputs = [outputs[0] for outputs in outputs_of_pieces]
         pieces = []
         is_empty = prepared.token_count == 0
         if not is_empty:
-            for source, outputs in zip(prepared.pieces, outputs_of_pieces, strict=True):
-                pieces.append(Piece(source, outputs[0].tokens))
+            for source, output in zip(prepared.pieces, best_outputs, strict=True):
+                pieces.append(Piece(source, output.tokens))
         length_with_tag_and_eos = len(self._tag_ids) + prepared.token_count + 1  # EOS is one token.
         return Translated(
             translations=translations[:n_best],
             excess_tokens=max(0, length_with_tag_and_eos - self._max_source_length),
             pieces=pieces,
             words=prepared.words,
-            is_cut=any(outputs[0].is_cut for outputs in outputs_of_pieces),
+            is_cut=any(output.is_cut for output in best_outputs),
         )
 
     def attention(self, translated: Translated) -> list[dict[str, AttentionMap]]:

@@ -189,7 +189,7 @@ def comparison_key(text: str) -> str:
 
 
 def _fold_word(word: str) -> str:
-    """Return the letters, accents and numbers of a word, in a form in which equal words are equal.
+    """Return the letters, accents and numbers of a word in a normal form: `strasse` for "Straße!".
 
     Case folding makes all letters lower-case, and writes ß as ss. Unicode's form NFKC writes
     special characters as ordinary ones: ² as 2.

@@ -160,6 +160,9 @@ def _explain_failure(
 ) -> UserError | RuntimeError:
     """Return the error to raise if torch's key-value store could not be opened.
 
+    The port of the server may be in use, the server may have ended, or another program may listen
+    at its address. The error tells the user which of these has happened.
+
     Args:
         error: torch's error; None if it was still waiting when the time was over.
         process: The rank of this process.
