@@ -40,7 +40,7 @@ def remove_controls(text: str) -> str:
 def clean_value(value: T) -> T:
     """Return a value that is safe in a table or a template.
 
-    Control characters are removed from a text. Any other value is returned unchanged.
+    Control characters in a text become spaces. Any value that is not a text is returned unchanged.
     """
     if isinstance(value, str) and _REPLACED.search(value):
         # Keep the class of the text: markupsafe.Markup, for example, marks text that is HTML.

@@ -108,12 +108,6 @@ class LanguageLikelihoods:
     def _log_counts(self, texts: Sequence[bytes]) -> csr_array:
         """Count how often each n-gram of bytes occurs in each text; return log(1 + count).
 
-        A finite automaton finds the n-grams. It reads a text byte by byte: the state and the next
-        byte determine the next state, and in some states an n-gram ends. NumPy is fast only for
-        many numbers at once, so an automaton for each text reads its first byte, then all read
-        their second byte, and so on. The texts are sorted from the longest to the shortest, so that
-        the texts which are not at their end are always the first rows.
-
         Args:
             texts: The encoded sentences.
 
@@ -121,6 +115,29 @@ class LanguageLikelihoods:
             A sparse array, `(texts, ngrams)`.
         """
         ngram_count = len(self._weights)
+        # The number of equal keys is how often an n-gram occurs in a text.
+        keys, counts = np.unique(self._ngram_keys(texts), return_counts=True)
+        # py3langid computes the logarithm in single precision.
+        log_counts = np.log1p(counts.astype(np.float32)).astype(np.float64)
+        # The division turns the keys back into texts (rows) and n-grams (columns).
+        rows_and_columns = divmod(keys, ngram_count)
+        return csr_array((log_counts, rows_and_columns), shape=(len(texts), ngram_count))
+
+    def _ngram_keys(self, texts: Sequence[bytes]) -> Ints:
+        """Find the n-grams of bytes in several texts at once.
+
+        A finite automaton finds them. It reads a text byte by byte: the state and the next byte
+        determine the next state, and in some states an n-gram ends. NumPy is fast only for many
+        numbers at once, so there is an automaton for each text. All read the first byte of their
+        text, then all read the second byte, and so on. The texts are sorted from the longest to the
+        shortest, so that those which are not at their end are always the first rows.
+
+        Args:
+            texts: The encoded sentences.
+
+        Returns:
+            A key for each occurrence of an n-gram in a text: `text * ngram_count + ngram`.
+        """
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]), reverse=True)
         sorted_texts = [texts[index] for index in order]
         lengths = np.fromiter(map(len, sorted_texts), np.int64, len(texts))
@@ -131,9 +148,8 @@ class LanguageLikelihoods:
         # For each position, the number of texts that are longer. `searchsorted` needs ascending
         # numbers, and the lengths descend, so both are negated.
         unfinished_counts = np.searchsorted(-lengths, -np.arange(longest))
+        first_key_of_text = np.array(order) * len(self._weights)
         states = np.zeros(len(texts), self._next_states.dtype)
-        # An n-gram in a text is recorded as one number, its key: text * ngram_count + ngram.
-        first_key_of_text = np.array(order) * ngram_count
         keys = [np.empty(0, np.int64)]
         for next_bytes, unfinished in zip(bytes_by_position, unfinished_counts, strict=True):
             row_starts = self._row_starts[states[:unfinished]]
@@ -141,10 +157,4 @@ class LanguageLikelihoods:
             ngrams = self._ngrams[states]  # -1 where no n-gram ends.
             (rows_with_ngram,) = np.nonzero(ngrams >= 0)
             keys.append(first_key_of_text[rows_with_ngram] + ngrams[rows_with_ngram])
-        # The number of equal keys is how often an n-gram occurs in a text.
-        unique_keys, counts = np.unique(np.concatenate(keys), return_counts=True)
-        # py3langid computes the logarithm in single precision.
-        log_counts = np.log1p(counts.astype(np.float32)).astype(np.float64)
-        # The division turns the keys back into texts (rows) and n-grams (columns).
-        rows_and_columns = divmod(unique_keys, ngram_count)
-        return csr_array((log_counts, rows_and_columns), shape=(len(texts), ngram_count))
+        return np.concatenate(keys)
