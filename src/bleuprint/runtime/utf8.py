@@ -6,7 +6,6 @@ U+2028, occur inside sentences.
 
 from collections.abc import Iterable, Iterator
 from io import BufferedReader, BytesIO
-from itertools import islice
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
@@ -223,23 +222,26 @@ def read_line_batches(
     """
     number = 1
     non_ascii_lines = 0
-    for lines in _read_available_lines(stream, name):
-        for start in range(0, len(lines), max_lines):
-            batch: list[tuple[int, str]] = []
-            try:
-                for position in range(start, min(start + max_lines, len(lines))):
-                    # For an error message, which tells how many of the following lines are UTF-8.
-                    next_lines = islice(lines, position + 1, None)
-                    text = decode_line(lines[position], name, number, next_lines, non_ascii_lines)
-                    if not text.isascii():
-                        non_ascii_lines += 1
-                    batch.append((number, _without_marks(text, number)))
-                    number += 1
-            except UserError:
-                # The lines before the wrong one are still translated.
-                if batch:
+    for available_lines in _read_available_lines(stream, name):
+        batch: list[tuple[int, str]] = []
+        # `decode_line` reads the remaining lines only for an error message, which ends the loop.
+        remaining_lines = iter(available_lines)
+        try:
+            for line in remaining_lines:
+                text = decode_line(line, name, number, remaining_lines, non_ascii_lines)
+                if not text.isascii():
+                    non_ascii_lines += 1
+                batch.append((number, _without_marks(text, number)))
+                number += 1
+                if len(batch) == max_lines:
                     yield batch
-                raise
+                    batch = []
+        except UserError:
+            # The caller can still use the lines before the wrong one.
+            if batch:
+                yield batch
+            raise
+        if batch:
             yield batch
 
 
