@@ -34,7 +34,7 @@ def countable_kernels(monkeypatch):
     torch's counter knows neither oneDNN's product nor the fused attention kernel of CPUs.
     """
     monkeypatch.setattr(backends, "HAS_ONEDNN", False)
-    monkeypatch.setattr(rows, "_ROW_MULTIPLE", 1)
+    monkeypatch.setattr(rows, "_CPU_ROW_MULTIPLE", 1)
     with sdpa_kernel(SDPBackend.MATH):
         yield
 
