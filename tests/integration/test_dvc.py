@@ -16,8 +16,6 @@ from bleuprint.pipeline import graph
 from bleuprint.pipeline.rules import make_rules
 from bleuprint.runtime.regular_files import sha256_of
 
-UP_TO_DATE = "Data and pipelines are up to date."
-
 
 def run_stages(system):
     """Return the names of the stages of a system's run, from its training to its scores."""
@@ -43,14 +41,15 @@ def test_the_record_of_a_run_has_the_number_of_translated_lines(by_dvc):
     assert line_counts == [15, 15]
 
 
-def test_every_bleu_is_above_zero(by_dvc):
-    values = []
+def test_every_trained_system_has_a_bleu_above_zero(by_dvc):
+    """A BLEU of 0 would mean that the models have learned nothing, or that lines are shifted."""
+    bleu_values = []
     for row in read_results(by_dvc)["metrics"]:
         if row["metric"] == "bleu":
-            values.append(row["value"])
+            bleu_values.append(row["value"])
 
-    assert values
-    assert min(values) > 0
+    assert bleu_values != []
+    assert min(bleu_values) > 0
 
 
 @pytest.mark.parametrize("file_name", ["table.md", "table.csv", "table.tex"])
@@ -79,7 +78,8 @@ def test_every_rule_of_snakemake_is_for_some_stages(snakemake_rules):
         assert rule.stages
 
 
-def test_every_output_of_a_rule_was_written(by_dvc, snakemake_rules):
+def test_dvc_has_written_every_output_that_a_rule_of_snakemake_names(by_dvc, snakemake_rules):
+    """The rules of Snakemake are made from dvc.yaml. `by_dvc` is a project after `dvc repro`."""
     for rule in snakemake_rules:
         for stage in rule.stages.values():
             for path in stage.outputs:
@@ -87,7 +87,10 @@ def test_every_output_of_a_rule_was_written(by_dvc, snakemake_rules):
 
 
 def test_a_rule_declares_exactly_those_outputs_as_folders_that_are_folders(by_dvc, snakemake_rules):
-    """Snakemake has to know which outputs are folders before it runs a rule."""
+    """Snakemake has to know which outputs are folders before it runs a rule.
+
+    `by_dvc` is a project after `dvc repro`, so all outputs exist as files or folders.
+    """
     for rule in snakemake_rules:
         for stage in rule.stages.values():
             folders = []
@@ -128,9 +131,13 @@ def test_translate_without_a_model_ends_in_a_message(clone_with_cache):
 
 
 def test_a_clone_translates_with_the_outputs_of_two_stages(clone_with_cache, reproduced):
-    """docs/cache.md says so of `dvc pull`; here they come from a copy of the cache."""
+    """`translate` needs only the averaged weights and the vocabulary.
+
+    So a user can download less: docs/cache.md names these two stages for `dvc pull`. Here, their
+    outputs come from a copy of DVC's cache.
+    """
     expected_translations = translate_two_sentences(reproduced)
-    assert expected_translations
+    assert expected_translations != ""
 
     clone_with_cache.run("dvc", "checkout", "average@wide-own-1", "binarize@own")
 
@@ -138,14 +145,18 @@ def test_a_clone_translates_with_the_outputs_of_two_stages(clone_with_cache, rep
     assert translate_two_sentences(clone_with_cache) == expected_translations
 
 
-def test_a_clone_without_data_is_up_to_date(by_dvc, tmp_path):
+def test_dvc_finds_a_clone_without_data_up_to_date(by_dvc, tmp_path):
+    """Git contains dvc.lock and the reports. The user adds the texts in inputs/.
+
+    With --allow-missing, DVC accepts that the outputs of finished stages are not here.
+    """
     clone = clone_without_data(by_dvc, tmp_path / "clone")
     assert not (clone.root / "data").exists()
     shutil.copytree(by_dvc.root / "inputs", clone.root / "inputs", dirs_exist_ok=True)
 
     output = clone.run("dvc", "repro", "--allow-missing", "--dry")
 
-    assert output.rstrip().endswith(UP_TO_DATE)
+    assert output.rstrip().endswith("Data and pipelines are up to date.")
 
 
 # What runs again after a change of params.yaml.
@@ -163,6 +174,7 @@ def project_with_greedy_search(by_dvc, tmp_path_factory):
 
 
 def test_a_decoding_setting_repeats_only_translations_and_scores(project_with_greedy_search):
+    """The beam of the system tiny was changed from 2 to 1; wide inherits it. DVC has run since."""
     assert set(project_with_greedy_search.stages) == {
         "resolve",
         "translate@tiny-own-1",
@@ -182,14 +194,19 @@ def test_a_decoding_setting_changes_the_results(project_with_greedy_search, by_d
 def test_results_of_earlier_settings_come_from_the_cache(
     project_with_greedy_search, by_dvc, tmp_path
 ):
-    project = project_with_greedy_search.project.copy(tmp_path / "project")
+    """The user changed the beam from 2 to 1, ran DVC, and now restores params.yaml by Git.
 
+    `by_dvc` is the project before these changes.
+    """
+    project = project_with_greedy_search.project.copy(tmp_path / "project")
     project.run("git", "checkout", "--quiet", "params.yaml")
+
     output = project.run("dvc", "repro")
 
     assert "translate@tiny-own-1' is cached - skipping run" in output
     assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
-    assert project.changed() == set()
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
 
 
 # A DVC experiment: a run with another setting, which Git's branch does not contain.
@@ -222,6 +239,10 @@ def test_an_experiment_in_a_temporary_folder_changes_no_file_of_the_project(expe
     "arguments", [["show"], ["diff", "--all", "HEAD", "other"]], ids=["show", "diff"]
 )
 def test_dvc_metrics_has_the_bleu_of_each_system(experiment, arguments):
+    """The systems tiny and wide are scored on the corpus own.
+
+    The DVC experiment "other" has another setting of wide.
+    """
     output = experiment.project.run("dvc", "metrics", *arguments)
 
     assert re.findall(r"BLEU\S+", output) == ["BLEU.tiny.own", "BLEU.wide.own"]
@@ -229,14 +250,19 @@ def test_dvc_metrics_has_the_bleu_of_each_system(experiment, arguments):
 
 @pytest.mark.slow
 def test_dvc_exp_show_has_a_column_of_the_setting_that_an_experiment_changes(experiment):
+    """The DVC experiment changes the label smoothing of the system wide.
+
+    The command is the one in the manual: --only-changed hides columns of equal values, and --drop
+    hides the hashes of files.
+    """
     show = ("dvc", "exp", "show", "--only-changed", "--csv")
     drop = ("--drop", "^(data|models|results|src|reports)")
 
     table = experiment.project.run(*show, *drop)
 
-    heads = table.splitlines()[0].split(",")
-    assert "runs.wide.own.train.label_smoothing" in heads
-    assert len(heads) < 12, "the table has columns that did not change"
+    columns = table.splitlines()[0].split(",")
+    assert "runs.wide.own.train.label_smoothing" in columns
+    assert len(columns) < 12, "the table has columns that did not change"
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +283,7 @@ def test_dvc_plots_has_the_curves_of_trainings_and_the_test_scores(plots):
 
 @pytest.mark.slow
 def test_each_plot_shows_all_systems_of_both_revisions(plots):
+    """`dvc plots diff HEAD other` compares the commit with the DVC experiment "other"."""
     for plot in plots:
         points = plot["data"]["values"]
         assert {point["rev"] for point in points} == {"HEAD", "other"}
@@ -343,7 +370,11 @@ def test_a_new_system_is_the_last_row_of_the_results(history_of_deep):
 
 
 @pytest.mark.slow
-def test_a_removed_system_leaves_the_results_as_they_were_before_it(history_of_deep, by_dvc):
+def test_removing_a_system_restores_the_results_from_before_it_was_added(history_of_deep, by_dvc):
+    """The system deep was added to params.yaml, run, and removed again.
+
+    `by_dvc` is the project before this. DVC keeps the entries of deep in dvc.lock.
+    """
     removed = history_of_deep.removed
 
     assert set(removed.stages) == {"resolve", "report"}
@@ -398,24 +429,28 @@ def test_a_project_with_an_external_system_is_up_to_date_once_it_was_run(
 def test_an_external_system_gets_the_bleu_of_a_system_with_the_same_translations(
     project_with_external_system,
 ):
-    values = {}
+    """The translations of online-a are a copy of the translations of the trained system wide."""
+    bleu_by_system = {}
     for row in read_results(project_with_external_system.project)["metrics"]:
         if row["metric"] == "bleu":
-            values[row["system"]] = row["value"]
+            bleu_by_system[row["system"]] = row["value"]
 
-    assert values["online-a"] == values["wide"]
+    assert bleu_by_system["online-a"] == bleu_by_system["wide"]
 
 
 @pytest.mark.slow
-def test_an_external_system_has_no_loss(project_with_external_system):
-    """The loss needs a model; of an external system there are only translations."""
-    metrics = set()
+def test_the_results_of_an_external_system_lack_the_loss(project_with_external_system):
+    """The loss is computed with the model, but online-a, an external system, has only translations.
+
+    It has other metrics, such as BLEU.
+    """
+    metrics_of_online_a = set()
     for row in read_results(project_with_external_system.project)["metrics"]:
         if row["system"] == "online-a":
-            metrics.add(row["metric"])
+            metrics_of_online_a.add(row["metric"])
 
-    assert metrics
-    assert "loss" not in metrics
+    assert metrics_of_online_a != set()
+    assert "loss" not in metrics_of_online_a
 
 
 @pytest.mark.slow
@@ -426,14 +461,19 @@ def test_the_table_describes_an_external_system(project_with_external_system):
 
 
 @pytest.mark.slow
-def test_a_scored_external_system_does_not_need_its_file_any_more(
+def test_a_project_stays_up_to_date_without_the_file_of_a_scored_external_system(
     project_with_external_system, tmp_path
 ):
-    """A clone that has pulled the results does not have the file."""
+    """Git ignores the user's file inputs/external/a.de, so a colleague's clone lacks it.
+
+    DVC must not try to score the system again there.
+    """
     project = project_with_external_system.project.copy(tmp_path / "project")
     (project.root / "inputs/external/a.de").unlink()
 
-    assert project.repro() == []
+    stages_run = project.repro()
+
+    assert stages_run == []
 
 
 # What `bleuprint reproduce` prints.
@@ -472,17 +512,19 @@ def test_reproduce_numbers_the_stages_that_it_runs(reproduce_output):
 
 
 def test_reproduce_prints_a_short_table_of_all_systems(reproduce_output):
+    """After the stages, `bleuprint reproduce` prints the table and five lines of advice."""
     table = reproduce_output.after[:-5]
-    systems = set()
+
+    systems_in_table = set()
     for line in table:
         if line.startswith(("tiny", "wide")):
-            systems.add(line.split()[0])
-
-    assert systems == {"tiny", "wide"}
+            systems_in_table.add(line.split()[0])
+    assert systems_in_table == {"tiny", "wide"}
     assert len(table) <= 40
 
 
 def test_reproduce_says_what_to_commit_and_where_the_report_is(reproduce_output):
+    """These are the first three of the five lines after the table of results."""
     comparison, changes, page, *_ = reproduce_output.after[-5:]
 
     assert comparison.startswith("Nothing to compare with: no results")

@@ -98,7 +98,7 @@ def values_by_key(pairs):
 
 
 def assert_runs_are_complete(project, address, commit):
-    """Fail unless MLflow has all that it should have of each run of a project.
+    """Check that MLflow shows each of a project's four runs once, with its scores and tags.
 
     Args:
         project: The project.
@@ -210,11 +210,14 @@ def wait_for_answer(url, process):
     raise AssertionError("no answer within five minutes")
 
 
-def test_ui_without_a_server_starts_one_that_has_the_runs_of_reproduce(clone, request):
+def test_ui_starts_an_mlflow_server_that_shows_the_runs_of_reproduce(clone, request):
+    """The clone has the committed report, so the stage report, which logs to MLflow, does not run.
+
+    `bleuprint reproduce` and `bleuprint ui` must log the results nevertheless.
+    """
     clone.run("bleuprint", "reproduce")
     assert_is_unchanged(clone)
-    # The report was committed, so its stage did not run, and could not log the results.
-    assert not (clone.root / "timings/stages/report.json").exists()
+    assert not (clone.root / "timings/stages/report.json").exists()  # `report` did not run.
 
     port = free_port()
     ui = clone.start("bleuprint", "ui", "--port", str(port))
@@ -227,40 +230,54 @@ def test_ui_without_a_server_starts_one_that_has_the_runs_of_reproduce(clone, re
 
 
 def test_ui_logs_the_results_of_dvc_repro(clone, server):
-    assert "report" not in clone.repro()
+    """DVC computes the results without MLflow; the stage report, which logs them, is up to date.
+
+    The runs in MLflow must name the commit that is checked out.
+    """
+    stages_run = clone.repro()
+    assert "report" not in stages_run
     assert_is_unchanged(clone)
 
-    assert f"{server}/#/experiments/" in clone.run("bleuprint", "ui")
+    output = clone.run("bleuprint", "ui")
 
-    assert_runs_are_complete(clone, server, head_commit(clone))
+    assert f"{server}/#/experiments/" in output
+    assert_runs_are_complete(clone, server, commit=head_commit(clone))
 
 
 def test_ui_logs_results_that_were_pulled(clone, server):
-    """What was measured is in reports/costs.csv, which is committed with the results."""
+    """Training times and the commit of the training come from the committed reports/costs.csv."""
     clone.run("dvc", "pull")
 
-    assert f"{server}/#/experiments/" in clone.run("bleuprint", "ui")
+    output = clone.run("bleuprint", "ui")
 
-    assert_runs_are_complete(clone, server, training_commit(clone))
+    assert f"{server}/#/experiments/" in output
+    assert_runs_are_complete(clone, server, commit=training_commit(clone))
     assert_is_unchanged(clone)
 
 
-def test_snakemake_logs_runs_and_logs_deleted_ones_again_when_it_has_nothing_to_do(clone, server):
-    """Without a rule to run, Snakemake calls no code of bleuprint at its end."""
+def test_snakemake_logs_its_runs_to_mlflow(clone, server):
     clone.snakemake()
-    assert_runs_are_complete(clone, server, head_commit(clone))
+
+    assert_runs_are_complete(clone, server, commit=head_commit(clone))
+
+
+def test_snakemake_logs_runs_again_that_were_deleted_in_mlflow(clone, server):
+    """The second Snakemake has nothing to do. The new runs are in the same MLflow experiment."""
+    clone.snakemake()
     experiment_id = find_experiment_id(server)
     for run in find_runs(server):
         request_mlflow(server, "runs/delete", {"run_id": run["info"]["run_id"]})
 
-    assert "Nothing to be done" in clone.snakemake()
+    output = clone.snakemake()
 
-    assert_runs_are_complete(clone, server, head_commit(clone))
+    assert "Nothing to be done" in output
+    assert_runs_are_complete(clone, server, commit=head_commit(clone))
     for run in find_runs(server):
         assert run["info"]["experiment_id"] == experiment_id
 
 
 def test_sync_logs_results_that_were_pulled_once(clone, server):
+    """The output has a line for each run, such as `run tiny other 1: made` for a new one."""
     clone.run("dvc", "pull")
 
     first_output = clone.run("bleuprint", "sync")
@@ -271,8 +288,11 @@ def test_sync_logs_results_that_were_pulled_once(clone, server):
     assert ": made" not in second_output
 
 
-def test_results_are_logged_before_the_next_ones_replace_them(clone, server):
-    """The stage report, which runs where results are new, logs them: nobody looks in between."""
+def test_mlflow_keeps_the_results_of_each_beam_that_a_user_tries(clone, server):
+    """The user runs DVC with a beam of 1, then of 3, which replaces the results on disk.
+
+    The stage report logs new results to MLflow, so both are there: two systems on two corpora.
+    """
     clone.run("dvc", "pull")
 
     clone.edit("params.yaml", "{beam: 2,", "{beam: 1,")
@@ -285,8 +305,7 @@ def test_results_are_logged_before_the_next_ones_replace_them(clone, server):
         beams.append(values_by_key(run["data"]["params"])["decode.beam"])
         metrics = values_by_key(run["data"]["metrics"])
         assert any(name.startswith("bleu/") for name in metrics)
-    # Two systems on two corpora.
-    assert sorted(beams) == ["1"] * 4 + ["3"] * 4
+    assert sorted(beams) == ["1", "1", "1", "1", "3", "3", "3", "3"]
 
 
 @pytest.fixture(params=[False, True], ids=["up to date", "report runs"])
@@ -314,14 +333,18 @@ def clone_without_server(clone, request):
 def test_a_command_that_cannot_reach_mlflow_prints_one_note_and_sync_an_error(
     clone_without_server, command
 ):
+    """MLFLOW_TRACKING_URI names an address at which no server answers.
+
+    The results are computed anyway; `bleuprint sync`, which only logs them, fails.
+    """
     output = clone_without_server.run(*command)
+    sync_output = clone_without_server.run("bleuprint", "sync", status=1)
 
     (note,) = [line for line in output.splitlines() if line.startswith("bleuprint: note: MLflow")]
     assert note.endswith("Run: bleuprint sync")
     assert "Connection refused" in note
     assert "Traceback" not in output
-
-    first_line, *errors = clone_without_server.run("bleuprint", "sync", status=1).splitlines()
+    first_line, *errors = sync_output.splitlines()
     assert first_line.startswith("recorded in DVC: ")
     address = clone_without_server.environment["MLFLOW_TRACKING_URI"]
     assert errors == [f"bleuprint: error: MLflow at {address}: Connection refused"]

@@ -14,7 +14,6 @@ import micro
 from bleuprint.runtime.regular_files import sha256_of
 
 CACHES = {".git", "work", ".snakemake", "tmp", "__pycache__"}
-PAGE = "reports/index.html"
 QUESTIONS = [
     ("bleuprint", "plan"),
     ("bleuprint", "check"),
@@ -83,40 +82,56 @@ def project(request, by_dvc, tmp_path):
     return project
 
 
-def test_commands_that_ask_change_no_file(project):
-    """All commands run in one project, since it takes long to make."""
+def test_commands_that_only_show_something_change_no_file_of_the_project(project):
+    """QUESTIONS are such commands, for example `bleuprint plan` and `snakemake --dry-run`.
+
+    All of them run in the same project, since it takes long to make. `read_files` returns the
+    SHA-256 and the modification time of each file.
+    """
+    html_report = "reports/index.html"
     files_before = read_files(project)
     status_before = git_status(project)
     assert "reports/resolved.json" in files_before
-    assert PAGE not in files_before
+    assert html_report not in files_before
 
-    for question in QUESTIONS:
-        project.run(*question, status=None)
+    for command in QUESTIONS:
+        project.run(*command, status=None)
 
-        files = read_files(project)
-        if question == ("bleuprint", "table"):
-            # It writes the page, as its documentation says. Git ignores the page.
-            files.pop(PAGE, None)
-            (project.root / PAGE).unlink(missing_ok=True)
-        assert files == files_before, question
-        assert git_status(project) == status_before, question
+        files_after = read_files(project)
+        if command == ("bleuprint", "table"):
+            # It writes the HTML report, as its documentation says. Git ignores this file.
+            files_after.pop(html_report, None)
+            (project.root / html_report).unlink(missing_ok=True)
+        assert files_after == files_before, command
+        assert git_status(project) == status_before, command
 
 
 def test_snakemake_has_nothing_to_run_in_a_clone_with_results(by_dvc, tmp_path):
-    """By modification times alone, Snakemake would run all jobs of a clone."""
+    """`git clone` gives all files the time of now, and Snakemake compares times by default.
+
+    Git ignores the HTML report, so a clone lacks it. A dry run must not write it; a run does.
+    """
     clone = clone_with_results(by_dvc, tmp_path / "clone")
-    assert clone.changed() == set()
+    html_report = clone.root / "reports/index.html"
+    stages_out_of_date = clone.changed()
+    assert stages_out_of_date == set()
 
-    assert "Nothing to be done" in clone.snakemake("--dry-run")
-    assert not (clone.root / PAGE).exists()
+    dry_run_output = clone.snakemake("--dry-run")
+    report_exists_after_dry_run = html_report.exists()
+    output = clone.snakemake()
 
-    assert "Nothing to be done" in clone.snakemake()
-    # Git ignores the page, so a clone lacks it until a command writes it.
-    assert (clone.root / PAGE).exists()
+    assert "Nothing to be done" in dry_run_output
+    assert not report_exists_after_dry_run
+    assert "Nothing to be done" in output
+    assert html_report.exists()
     assert git_status(clone) == ""
 
 
-def test_snakemake_and_plan_name_the_stages_that_an_edit_changes(by_dvc, tmp_path):
+def test_a_dry_run_and_plan_list_the_stages_that_an_edit_changes(by_dvc, tmp_path):
+    """The learning rate of the system wide is edited.
+
+    The stages of the system tiny, and `binarize`, which prepares the text, stay as they are.
+    """
     clone = clone_with_results(by_dvc, tmp_path / "clone")
     clone.snakemake()
     edit_learning_rate(clone)
@@ -124,16 +139,25 @@ def test_snakemake_and_plan_name_the_stages_that_an_edit_changes(by_dvc, tmp_pat
     plan = clone.run("bleuprint", "plan")
     jobs = clone.snakemake("--dry-run")
 
-    changed = ["resolve", "train@wide", "average@wide", "translate@wide", "score@wide", "report"]
-    for stage in changed:
+    for stage in (
+        "resolve",
+        "train@wide",
+        "average@wide",
+        "translate@wide",
+        "score@wide",
+        "report",
+    ):
         assert stage in plan
         assert f": {stage}" in jobs
     assert "@tiny" not in jobs
     assert ": binarize@" not in jobs
 
 
-def test_a_dry_run_of_snakemake_after_a_trial_with_dvc_changes_no_file(reproduced):
-    """The trial leaves outputs of other settings, which a run of Snakemake would remove first."""
+def test_a_dry_run_of_snakemake_keeps_outputs_that_dvc_computed_with_other_settings(reproduced):
+    """The user tries a setting with DVC, then restores it.
+
+    A real run of Snakemake would first remove the outputs of `filter`, which are out of date.
+    """
     reproduced.edit("params.yaml", "length: {min: 1, max: 100}", "length: {min: 1, max: 5}")
     reproduced.run("dvc", "repro", "filter@own")
     reproduced.edit("params.yaml", "length: {min: 1, max: 5}", "length: {min: 1, max: 100}")
