@@ -195,7 +195,9 @@ def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
     for corpus_name, corpus in corpora.items():
         for text_name, text in corpus.files.synthetic_texts().items():
             keys = ["corpora", corpus_name, "files", "train", text_name]
-            if corpus.directions is not None:
+            # A corpus without directions has a single language pair, with the name of the corpus.
+            has_one_pair = list(corpus.language_pairs(corpus_name)) == [corpus_name]
+            if not has_one_pair:
                 message = (
                     "a system translates this text; a corpus with directions cannot have such texts"
                 )
