@@ -14,7 +14,7 @@ from bleuprint.report.paired import format_p_value
 from bleuprint.report.pivot_tables import DOCUMENT_GROUP
 from bleuprint.report.published import literature
 from bleuprint.report.score_frame import (
-    EXTERNAL_SUFFIX,
+    UNTRAINED_SUFFIX,
     ScoreRow,
     bleu_rows,
     by_test_set,
@@ -173,7 +173,7 @@ def _untrained_system_notes(runs: pd.DataFrame) -> Iterator[str]:
         description = " ".join(about.split())  # Line breaks become spaces.
         if not description.endswith((".", "!", "?")):
             description += "."
-        yield f"{system}{EXTERNAL_SUFFIX}, {', '.join(corpora.unique())}: {description}"
+        yield f"{system}{UNTRAINED_SUFFIX}, {', '.join(corpora.unique())}: {description}"
     yield (
         "External systems are files of translations, scored in the same way; the cost of their "
         "training is not known."

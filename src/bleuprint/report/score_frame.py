@@ -22,7 +22,7 @@ from bleuprint.scoring.metric import Agreement
 from bleuprint.scoring.metrics import METRICS
 
 # What tables append to the name of an external system, such as `online-a (external)`.
-EXTERNAL_SUFFIX = " (external)"
+UNTRAINED_SUFFIX = " (external)"
 
 
 class ScoreRow(NamedTuple):
@@ -254,7 +254,7 @@ def display_name(row: ScoreRow) -> str:
     # Published numbers are not trained here either, but their row names already say "published".
     if row.is_trained or row.is_published:
         return row.row_name
-    return f"{row.row_name}{EXTERNAL_SUFFIX}"
+    return f"{row.row_name}{UNTRAINED_SUFFIX}"
 
 
 def agreement_model(metric: str, signature: str, target: str) -> Agreement | None:

@@ -20,7 +20,7 @@ from bleuprint.report.cost_columns import (
 from bleuprint.report.page.differences import describe_rows
 from bleuprint.report.page.report_data import ReportData
 from bleuprint.report.page.section import Section, paragraphs
-from bleuprint.report.score_frame import EXTERNAL_SUFFIX, ScoreRow, bleu_rows, by_test_set
+from bleuprint.report.score_frame import UNTRAINED_SUFFIX, ScoreRow, bleu_rows, by_test_set
 from bleuprint.report.table import DASH, Cell, Column, Table, split_by_column, stack_tables
 from bleuprint.report.tasks import task_names
 from bleuprint.runtime.wording import counted
@@ -192,7 +192,7 @@ def _row_name(shown_name: str) -> str:
     They show the baseline as `Baseline: base`, and an external system as `online-a (external)`; the
     names are `base` and `online-a`.
     """
-    return shown_name.removeprefix(score_tables.BASELINE_PREFIX).removesuffix(EXTERNAL_SUFFIX)
+    return shown_name.removeprefix(score_tables.BASELINE_PREFIX).removesuffix(UNTRAINED_SUFFIX)
 
 
 def errors_section(report: ReportData) -> Section:
