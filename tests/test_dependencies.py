@@ -18,8 +18,6 @@ INSTALLED_WITH = {
 }
 # Imported by a script that the separate Python environment of COMET runs.
 OF_COMET_ENVIRONMENT = "comet"
-# Dependencies without an import: MLflow's monitor of GPUs requires this one.
-USED_WITHOUT_IMPORT = {"nvidia-ml-py"}
 
 
 def imported_modules():
@@ -59,7 +57,11 @@ def project_table():
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_every_import_is_a_dependency_or_an_optional_one():
+def test_every_library_that_the_package_imports_is_declared_in_pyproject_toml():
+    """It is a dependency, or belongs to an optional set of dependencies for users.
+
+    The optional set dev is only for tests. An undeclared library would be missing for users.
+    """
     project = project_table()
     declared = list(project["dependencies"])
     for extra, dependencies in project["optional-dependencies"].items():
@@ -72,9 +74,10 @@ def test_every_import_is_a_dependency_or_an_optional_one():
     assert undeclared == set()
 
 
-def test_every_dependency_is_imported_or_used_in_another_way():
+def test_every_dependency_is_imported_except_the_one_that_mlflow_needs_for_gpus():
+    """MLflow imports nvidia-ml-py to monitor GPUs; the package itself does not."""
     dependencies = {normalized(name) for name in project_table()["dependencies"]}
 
-    unused = dependencies - imported_distributions()
+    dependencies_without_import = dependencies - imported_distributions()
 
-    assert unused == USED_WITHOUT_IMPORT
+    assert dependencies_without_import == {"nvidia-ml-py"}

@@ -17,7 +17,10 @@ PRINT_PACKAGE_FILE = "import bleuprint; print(bleuprint.__file__)"
 
 @pytest.mark.parametrize("start", ["new", "loaded"])
 def test_a_process_runs_the_code_of_this_checkout(start, tmp_path):
-    """A loaded process is a fork of one that has imported the package already."""
+    """A .venv may be shared by several checkouts of the repository, and name another one.
+
+    A loaded process is a fork of a process that has imported the package already.
+    """
     command = [sys.executable, "-c", PRINT_PACKAGE_FILE]
     if start == "loaded":
         command = processes.loaded(command)
@@ -35,7 +38,10 @@ def test_a_project_made_for_a_test_runs_its_own_code(clean):
 
 
 def test_a_stage_in_a_loaded_process_runs_the_code_of_its_project(clean, tmp_path):
-    """The process has loaded the libraries, such as torch, but not the package."""
+    """A loaded process has imported libraries such as torch, but not bleuprint.
+
+    The project of a test contains its own copy of bleuprint, which its stages must use.
+    """
     project = clean.copy(tmp_path / "project")
     check_is_loaded = "import sys; assert 'torch' in sys.modules"
     project.write("stages/where.py", f"{check_is_loaded}\n{PRINT_PACKAGE_FILE}\n")
@@ -80,6 +86,10 @@ def plain_environment():
 def test_outside_of_pytest_a_venv_runs_the_checkout_that_it_was_made_for(
     other_python, other_checkout, plain_environment
 ):
+    """`other_python` belongs to a .venv of another checkout. This is the setting of the next test.
+
+    There, pytest must use this checkout nevertheless.
+    """
     command = [other_python, "-c", PRINT_PACKAGE_FILE]
 
     process = subprocess.run(
@@ -92,7 +102,10 @@ def test_outside_of_pytest_a_venv_runs_the_checkout_that_it_was_made_for(
 def test_pytest_runs_the_code_of_this_checkout_with_the_venv_of_another_one(
     other_python, plain_environment, tmp_path
 ):
-    """The first test of this file must pass with such a .venv."""
+    """Another pytest process runs the first test of this file, which has two cases.
+
+    Its Python, `other_python`, would import bleuprint from another checkout by itself.
+    """
     first_test = test_a_process_runs_the_code_of_this_checkout.__name__
     # In a folder of its own, it does not remove the temporary folders of this process.
     options = ["-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'base'}", "-k", first_test]

@@ -146,7 +146,10 @@ def test_shared_fixtures_that_start_processes_are_found():
 
 
 def test_the_plugin_knows_all_shared_fixtures_that_start_processes():
-    """A test with an unknown one would slow down `make test-fast`: add it to process_tests.py."""
+    """The plugin marks tests that start processes, by the fixtures that they use.
+
+    `make test-fast` skips these tests. Add an unknown fixture to tests/support/process_tests.py.
+    """
     fixtures = SharedFixtures()
 
     unknown_names = set()

@@ -41,25 +41,36 @@ def package_density(name):
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))
 def test_a_package_has_few_constructs_that_pack_code(name):
-    """Among them are comprehensions, walruses and assignments of several values at once."""
+    """Such constructs are comprehensions, walruses, and assignments of several values at once.
+
+    The limits are numbers per 1,000 lines: AIM, or an entry of LIMITS for an older package.
+    """
     limits = asdict(AIM) | LIMITS.get(name, {})
     rates = package_density(name)
+
     too_dense = {kind: rate for kind, rate in rates.items() if rate > limits[kind]}
+
     assert too_dense == {}, f"unpack the code of {name}; the limits are {limits}"
 
 
 def test_the_limits_of_a_package_that_became_clearer_are_lowered():
+    """A package that was denser when the limits were set has its own limits, in LIMITS.
+
+    If its density is 10% below its limit, the limit must be lowered, down to AIM, the general one.
+    """
     aim = asdict(AIM)
-    lowered = {}
+    proposed_limits = {}
     for name, limits in LIMITS.items():
         density = package_density(name)
         for kind, limit in limits.items():
             if limit <= aim[kind] or density[kind] < limit * (1 - SLACK) - 1:
-                lowered[f"{kind} of {name}"] = max(math.ceil(density[kind]), aim[kind])
-    assert lowered == {}, "this code is clearer than its limits: lower them, or remove them at AIM"
+                proposed_limits[f"{kind} of {name}"] = max(math.ceil(density[kind]), aim[kind])
+
+    message = "this code is clearer than its limits: lower them, or remove them at AIM"
+    assert proposed_limits == {}, message
 
 
-def test_no_module_has_more_than_500_lines():
+def test_every_module_has_at_most_500_lines():
     long_modules = set()
     for path in MODULES:
         if path.read_text(encoding="utf-8").count("\n") > MAX_MODULE_LINES:
@@ -68,7 +79,11 @@ def test_no_module_has_more_than_500_lines():
     assert long_modules == set()
 
 
-def test_no_function_has_more_than_60_lines():
+def test_every_function_has_at_most_60_lines():
+    """MODULES are the Python files in src, stages, tools and benchmarks.
+
+    LONG_FUNCTIONS are the exceptions from the limit.
+    """
     long_functions = set()
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -80,8 +95,11 @@ def test_no_function_has_more_than_60_lines():
     assert long_functions == LONG_FUNCTIONS
 
 
-def test_no_function_is_exempt_from_the_limits_of_complexity():
-    """Ruff refuses a complex function without a `noqa`, and a `noqa` without need."""
+def test_every_function_keeps_the_limits_of_complexity():
+    """Ruff refuses a complex function unless it has the comment `# noqa: C901` or similar.
+
+    COMPLEX_FUNCTIONS are the numbers of such exceptions, by file.
+    """
     exemptions_by_file = {}
     for folder in ("src", "stages", "tools", "benchmarks", "docs", "tests"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -110,8 +128,10 @@ total = functools.reduce(lambda a, b: a + b, squares)
     path = tmp_path / "code.py"
     path.write_text(code)
 
+    density = density_of([path])
+
     # The code has ten lines, so each construct counts as 100 per 1,000 lines.
-    assert density_of([path]) == Density(
+    assert density == Density(
         comprehensions=6 * 100,  # squares, products, two in deep, and two lambdas
         nested_comprehensions=2 * 100,
         walrus=1 * 100,

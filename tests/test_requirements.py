@@ -80,6 +80,10 @@ def run_few_tests(tmp_path):
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "xdist"])
 def test_tests_that_lack_something_are_skipped_counted_and_named(run_few_tests, workers):
+    """TEST_FEW has six tests: one runs, one is slow, one is expected to fail, three lack something.
+
+    The module TEST_MODULE cannot be imported, so it is skipped, too.
+    """
     output = run_few_tests(*workers).stdout
 
     *_, not_run, totals = output.splitlines()
@@ -99,7 +103,11 @@ def test_ci_fails_for_a_module_that_is_skipped(run_few_tests):
 
 
 def test_ci_fails_for_tests_that_lack_a_program(run_few_tests):
-    """A mark stops a test before it begins, which pytest counts as an error, not as a failure."""
+    """In CI, BLEUPRINT_REQUIRE=all turns skips into failures, unless the reason is allowed.
+
+    One test lacks a program by a mark: pytest counts it as an error, since it has not begun. One
+    finds out while it runs, and counts as failed. One lacks COMET, an allowed reason.
+    """
     output = run_few_tests("--ignore=test_module.py", BLEUPRINT_REQUIRE="all").stdout
 
     *_, totals = output.splitlines()
@@ -123,15 +131,20 @@ def test_an_unknown_value_of_the_variable_is_refused(run_few_tests):
 
 
 @pytest.mark.parametrize("option", ["-k=not here", "--deselect=test_few.py::test_here"])
-def test_a_test_that_is_deselected_by_name_does_not_count_as_not_run(run_few_tests, option):
+def test_the_summary_ignores_a_test_that_the_user_deselected_by_name(run_few_tests, option):
+    """The user deselects test_here; the slow test is deselected by default. Three lack something.
+
+    The last line but one of the output is our summary.
+    """
     output = run_few_tests("--ignore=test_module.py", option).stdout
 
-    *_, not_run, totals = output.splitlines()
-    assert "2 deselected" in totals  # test_here and the slow test
-    assert not_run == "Not run: 3 skipped for the reasons above."
+    *_, summary_line, totals = output.splitlines()
+    assert "2 deselected" in totals
+    assert summary_line == "Not run: 3 skipped for the reasons above."
 
 
-def test_tests_of_make_test_count_as_others_if_slow_ones_are_selected(run_few_tests):
+def test_the_summary_counts_tests_of_make_test_as_others_if_only_slow_tests_run(run_few_tests):
+    """Of six tests, one is slow."""
     output = run_few_tests("--ignore=test_module.py", "-m", "slow").stdout
 
     *_, not_run, totals = output.splitlines()
@@ -169,7 +182,11 @@ def test_a_mirror_has_what_lies_below_its_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("mirror", [None, "", "mirror", "http://localhost/mirror"])
 def test_only_a_folder_by_its_absolute_path_is_a_mirror(tmp_path, monkeypatch, mirror):
-    """So files of the working folder, which exist here, are never those of a mirror."""
+    """BLEUPRINT_MIRROR must be an absolute path to a folder with copies of public files.
+
+    Here example.org exists in the working folder, and in the folder mirror below it. A value that
+    is not absolute must not find them.
+    """
     for folder in (tmp_path, tmp_path / "mirror"):
         (folder / "example.org").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

@@ -96,6 +96,10 @@ def add_broken_link(folder):
     ],
 )
 def test_a_change_of_a_shared_folder_is_an_error_that_names_the_file(tmp_path, change, message):
+    """Tests may share a folder that takes long to make, but must leave it unchanged.
+
+    `left_unchanged` compares the folder before and after its block.
+    """
     folder = tmp_path / "folder"
     make_folder(folder)
 
@@ -143,7 +147,10 @@ def test_a_new_file_behind_a_link_to_another_folder_is_no_change(git_folder):
 
 
 def test_a_folder_is_made_once_for_all_processes(tmp_path):
-    """Each of pytest-xdist's workers has its own SharedFolders of the same folder."""
+    """pytest-xdist runs tests in several processes, its workers, each with its own SharedFolders.
+
+    The second worker must use the folder that the first one has made.
+    """
     new_folders = []
 
     def make_and_count(folder):
@@ -157,12 +164,13 @@ def test_a_folder_is_made_once_for_all_processes(tmp_path):
 
     assert first_folder == second_folder
     assert len(new_folders) == 1
-    # Neither finds a change.
+    # Raises an error if the folder was changed.
     first_worker.check()
     second_worker.check()
 
 
 def test_a_change_before_another_worker_uses_the_folder_is_an_error_of_both(tmp_path):
+    """A worker is a process of pytest-xdist. Both use the folder toy; the first one changes it."""
     first_worker = SharedFolders(tmp_path)
     folder = first_worker.made("toy", make_folder)
     (folder / "params.yaml").unlink()
@@ -181,6 +189,7 @@ def make_empty_folder(folder):
 
 
 def test_an_error_names_the_changes_of_all_shared_folders(tmp_path):
+    """Two shared folders, clean and dvc, are empty at first; a test adds a file to each."""
     worker = SharedFolders(tmp_path)
     for name in ("clean", "dvc"):
         folder = worker.made(name, make_empty_folder)
@@ -193,7 +202,9 @@ def test_an_error_names_the_changes_of_all_shared_folders(tmp_path):
     assert changes == ["shared-clean: added: note.txt", "shared-dvc: added: note.txt"]
 
 
-def test_a_folder_that_was_left_half_made_is_made_again(tmp_path):
+def test_a_folder_whose_making_failed_half_way_is_made_again(tmp_path):
+    """The first attempt leaves half.txt behind; the second one must begin with an empty folder."""
+
     def fail_half_way(folder):
         folder.mkdir()
         (folder / "half.txt").write_text("")

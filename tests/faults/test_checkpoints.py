@@ -38,6 +38,13 @@ def newest_update_and_weight(folder):
 )
 @NEEDS_SECCOMP
 def test_a_fault_leaves_the_old_checkpoint_or_the_new_one(tmp_path, old_update, fault_kinds, step):
+    """A training loads its last checkpoint and saves a new one, at update 20.
+
+    `sweep_faults` repeats this with a fault at the first system call on a file, then at the next
+    one (or every fourth), and so on: a kill (SIGKILL) or a full disk (ENOSPC), for example. After
+    each fault, the newest whole checkpoint must be of the old or of the new update.
+    """
+
     def save_old_checkpoint(folder):
         if old_update is not None:
             save_checkpoint(folder, old_update)

@@ -83,11 +83,20 @@ def read_folder(folder):
 def test_a_fault_leaves_the_old_file_or_folder_or_the_new_one(
     tmp_path, operation, prepare_folder, read_state
 ):
+    """`sweep_faults` repeats an operation with a fault at each of its system calls on files.
+
+    The process is killed, for example, or the disk is full. After each fault, `read_state` must
+    find the old content or the whole new content.
+    """
     sweep_faults(tmp_path, operation, prepare_folder, read_state)
 
 
 def test_a_folder_comes_back_after_a_kill_while_it_is_replaced(tmp_path):
-    """The next attempt to write the folder, here one that fails, restores or keeps it."""
+    """A process that replaces the folder x is killed at its first system call, then at the second.
+
+    And so on, up to its last call. After each kill, another process begins to write x and fails.
+    Then x must have its old files or the new ones, without temporary folders beside it.
+    """
     folder = tmp_path / "project"
     call = 0
     while True:
@@ -105,23 +114,37 @@ def test_a_folder_comes_back_after_a_kill_while_it_is_replaced(tmp_path):
             raise ZeroDivisionError
 
         contents = read_contents(folder)
-        assert contents == old_contents or b"old" not in contents.values(), contents
-        assert {path.name for path in folder.iterdir()} == {"x"}
+        is_whole_new_folder = b"old" not in contents.values()
+        assert contents == old_contents or is_whole_new_folder, contents
+        names = [path.name for path in folder.iterdir()]
+        assert names == ["x"]
         folder.rename(tmp_path / f"done{call}")
 
 
 @pytest.mark.parametrize("operation", [write_file, write_folder])
 def test_content_is_flushed_to_the_disk_before_it_gets_its_name(tmp_path, operation):
+    """New content is written under a temporary name, flushed by fsync, and then renamed.
+
+    Without fsync, a power failure could leave an empty file of the right name. `unsynced` returns
+    the files that were renamed before they were flushed, from a list of all system calls.
+    """
     if operation is write_folder:
         make_old_folder(tmp_path)
 
-    outcome = syscalls.run_with(syscalls.Fault("none"), tmp_path, partial(operation, tmp_path))
+    no_fault = syscalls.Fault("none")
+    outcome = syscalls.run_with(no_fault, tmp_path, partial(operation, tmp_path))
 
     assert outcome.status == 0
     assert fault_sweep.unsynced(outcome.calls) == []
 
 
 def test_a_fault_leaves_the_old_filtering_statistics_or_the_new_ones(tmp_path):
+    """The old statistics count 2 dropped pairs, the new ones 3.
+
+    `sweep_faults` writes the new ones with a fault at each system call on a file, such as a kill or
+    a full disk, and reads the counts afterwards.
+    """
+
     def write_statistics(folder, dropped):
         filter_stats = FilterStats("filter", "own", "f", rules=("length",))
         counts = filter_stats.add_set("train")

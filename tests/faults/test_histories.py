@@ -31,6 +31,10 @@ VALUES_BY_SETTING = {
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + HISTORIES))
 def test_a_project_with_a_random_history_ends_as_a_fresh_clone(clean, tmp_path, seed):
+    """Six random actions are, for example, an edit of a setting, a run that is killed, a full disk.
+
+    Then `dvc repro` must give the same files as in a clone that only has the last settings.
+    """
     generator = random.Random(seed)
     project = clean.copy(tmp_path / "project")
     for step in range(1, STEPS_PER_HISTORY + 1):
@@ -42,7 +46,8 @@ def test_a_project_with_a_random_history_ends_as_a_fresh_clone(clean, tmp_path, 
 
     project.run("dvc", "repro", timeout=RUN_TIMEOUT_SECONDS)
 
-    assert project.changed() == set()
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
     fresh_clone = clean.copy(tmp_path / "fresh")
     fresh_clone.write("params.yaml", project.read("params.yaml"))
     fresh_clone.run("dvc", "repro", timeout=RUN_TIMEOUT_SECONDS)

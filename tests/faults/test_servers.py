@@ -120,74 +120,124 @@ WRONG_RESPONSES = [
 ]
 
 
+for_each_wrong_response = pytest.mark.parametrize(
+    "response", [pytest.param(case.values[0], id=case.id) for case in WRONG_RESPONSES]
+)
+
+
 @pytest.mark.parametrize(("response", "message"), WRONG_RESPONSES)
-def test_a_wrong_download_ends_the_stage_with_its_reason(corpus, host, response, message):
+def test_the_error_for_a_wrong_download_says_what_is_wrong(corpus, host, response, message):
+    """A corpus has a German file at /x and an English file at /y; /x answers wrongly once.
+
+    WRONG_RESPONSES are, for example, the login page of a hotel, or a truncated file.
+    """
     host.script["/x"] = [response]
 
-    assert message in corpus.download_error()
+    error_line = corpus.download_error()
+
+    assert message in error_line
 
 
-@pytest.mark.parametrize(("response", "message"), WRONG_RESPONSES)
-def test_a_wrong_download_that_is_kept_is_named(corpus, host, response, message):  # noqa: ARG001
-    """A user who removes the named file gets the right one by running again."""
+@for_each_wrong_response
+def test_the_error_names_the_stored_file_if_the_wrong_download_was_kept(corpus, host, response):
+    """A wrong response is, for example, the login page of a hotel, or a truncated file.
+
+    The next run would read a kept file again, so the user has to remove it.
+    """
     host.script["/x"] = [response]
 
     error_line = corpus.download_error()
 
     is_named = str(corpus.stored_german()) in error_line
-    assert corpus.stored_german().exists() == is_named
+    is_kept = corpus.stored_german().exists()
+    assert is_named == is_kept
 
 
-@pytest.mark.parametrize(("response", "message"), WRONG_RESPONSES)
-def test_the_right_file_is_read_after_a_wrong_download(corpus, host, response, message):  # noqa: ARG001
+@for_each_wrong_response
+def test_the_right_file_is_read_after_a_wrong_download(corpus, host, response):
+    """A wrong response is, for example, the login page of a hotel, or a truncated file.
+
+    The user removes the wrong file, and the server answers rightly from now on.
+    """
     host.script["/x"] = [response]
     corpus.download_error()
     corpus.stored_german().unlink(missing_ok=True)
 
-    assert corpus.download() == GERMAN + ENGLISH
+    text = corpus.download()
+
+    assert text == GERMAN + ENGLISH
     assert corpus.locked_downloads()[corpus.german.url]["sha256"] == sha256_of(GERMAN)
 
-    # From then on the store has the files.
-    host.seen.clear()
-    assert corpus.download() == GERMAN + ENGLISH
+
+@for_each_wrong_response
+def test_the_right_file_is_downloaded_only_once_after_a_wrong_download(corpus, host, response):
+    """After the second run, the store contains both files, so the third run sends no request."""
+    host.script["/x"] = [response]
+    corpus.download_error()
+    corpus.stored_german().unlink(missing_ok=True)
+    corpus.download()
+    host.seen.clear()  # the list of requests
+
+    text = corpus.download()
+
+    assert text == GERMAN + ENGLISH
     assert host.seen == []
 
 
-def test_a_login_page_that_answers_every_address_is_not_a_corpus(corpus, host):
-    """Both files would be the same page, and so have equally many lines."""
+def test_a_login_page_that_answers_every_address_is_not_taken_for_a_corpus(corpus, host):
+    """In a hotel, a network answers every request with its login page until the user logs in.
+
+    Both files of the corpus would be this page, and so have equally many lines. The third download
+    succeeds, since each address answers wrongly only once.
+    """
     host.script["/x"] = [status(200, LOGIN_PAGE)]
     host.script["/y"] = [status(200, LOGIN_PAGE)]
 
     first_error = corpus.download_error()
     second_error = corpus.download_error()
+    text = corpus.download()
 
     assert f"{corpus.german.url}: the host sent a web page in place of the file" in first_error
     assert f"{corpus.english.url}: the host sent a web page in place of the file" in second_error
-    assert corpus.download() == GERMAN + ENGLISH
+    assert text == GERMAN + ENGLISH
 
 
-def test_a_corrected_setting_costs_no_second_download(corpus, host):
+def times_in_store(folder):
+    """Return the modification time of each file in the store of downloads, by path."""
+    return {file: file.stat().st_mtime_ns for file in files_in_store(folder)}
+
+
+def test_correcting_the_address_of_one_file_does_not_download_the_other_file_again(corpus, host):
+    """The user first gives the address of a wrong English file, with one line too many.
+
+    After the correction, the right file is new in the store; the German file there is the old one.
+    """
     english_url = corpus.english.url
     corpus.english = File(url=host.put("/wrong", ENGLISH + b"one more\n"))
     assert "not parallel" in corpus.download_error()
+    times_before = times_in_store(corpus.folder)
     corpus.english = File(url=english_url)
-    times_before = {file: file.stat().st_mtime_ns for file in files_in_store(corpus.folder)}
 
-    assert corpus.download() == GERMAN + ENGLISH
+    text = corpus.download()
 
-    times_after = {file: file.stat().st_mtime_ns for file in files_in_store(corpus.folder)}
-    # The file at /y was not downloaded before, so it is new.
+    assert text == GERMAN + ENGLISH
+    times_after = times_in_store(corpus.folder)
     assert times_before.items() <= times_after.items()
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
-def test_a_packed_file_is_read_if_its_header_says_that_it_is_packed(tmp_path, host, encoding):
-    """Apache sends this header for files that end in .gz by its default settings."""
-    corpus = ServedCorpus(tmp_path, host)
-    packed = gzip.compress(GERMAN)
-    corpus.german = File(url=host.put("/x.de.gz", packed, Content_Encoding=encoding))
+def test_a_compressed_file_is_unpacked_although_the_header_also_says_gzip(tmp_path, host, encoding):
+    """By default, Apache sends files that end in .gz with the header Content-Encoding: x-gzip.
 
-    assert corpus.download() == GERMAN + ENGLISH
+    A client that believes the header unpacks the file while it downloads, and once more afterwards.
+    """
+    corpus = ServedCorpus(tmp_path, host)
+    compressed = gzip.compress(GERMAN)
+    corpus.german = File(url=host.put("/x.de.gz", compressed, Content_Encoding=encoding))
+
+    text = corpus.download()
+
+    assert text == GERMAN + ENGLISH
 
 
 # Servers that break off, redirect without end or change their mind.
@@ -213,20 +263,25 @@ def slow_server(monkeypatch):
 
 
 def test_a_slow_server_that_is_fast_enough_is_read_to_the_end(corpus, host, slow_server):
+    """The server sends 600 bytes in 5 seconds, and at least 500 are required."""
     slow_server(500)
 
-    assert corpus.download() == GERMAN + ENGLISH
+    text = corpus.download()
 
-    requests_per_file = 1
-    assert len(host.seen) == 2 * requests_per_file
+    assert text == GERMAN + ENGLISH
+    requests = host.seen
+    assert len(requests) == 2  # one for each file
 
 
 def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, slow_server):
+    """The server sends 600 bytes in 5 seconds, and at least 1,000 are required."""
     slow_server(1000)
 
-    assert "fewer than 1000 bytes in 5 seconds" in corpus.download_error()
+    error_line = corpus.download_error()
 
-    assert len(host.seen) == http.MAX_ATTEMPTS
+    assert "fewer than 1000 bytes in 5 seconds" in error_line
+    requests = host.seen
+    assert len(requests) == http.MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("path", ["/x", "/y"])
@@ -242,9 +297,12 @@ def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, 
     ],
 )
 def test_a_file_is_read_after_two_failures_of_the_server(corpus, host, path, failure):
+    """The German file is at /x, the English file at /y. The third request is answered rightly."""
     host.script[path] = [failure, failure]
 
-    assert corpus.download() == GERMAN + ENGLISH
+    text = corpus.download()
+
+    assert text == GERMAN + ENGLISH
 
 
 @pytest.mark.parametrize(
@@ -256,15 +314,22 @@ def test_a_file_is_read_after_two_failures_of_the_server(corpus, host, path, fai
         pytest.param({"/x": "http://[::"}, id="no address"),
     ],
 )
-def test_redirects_that_lead_nowhere_end_with_the_address_of_the_file(corpus, host, redirects):
+def test_the_error_for_redirects_that_lead_nowhere_names_the_address_of_the_file(
+    corpus, host, redirects
+):
+    """The server answers with HTTP status 302 and another address, 40 times in all.
+
+    When the server is repaired, the next run downloads the file.
+    """
     for path, location in redirects.items():
-        # More than any client follows.
         host.script[path] = [status(302, Location=location)] * 40
 
-    assert corpus.german.url in corpus.download_error()
+    error_line = corpus.download_error()
+    host.script.clear()  # The server is repaired.
+    text = corpus.download()
 
-    host.script.clear()
-    assert corpus.download() == GERMAN + ENGLISH
+    assert corpus.german.url in error_line
+    assert text == GERMAN + ENGLISH
 
 
 LAST_BYTE = len(CONTENT) - 1
@@ -300,7 +365,11 @@ LAST_BYTE = len(CONTENT) - 1
 def test_a_download_continued_after_a_break_is_the_published_file_or_none(
     tmp_path, host, second_response
 ):
-    """CONTENT is binary, so that "not UTF-8" is the error once it has been downloaded whole."""
+    """The connection breaks after half of CONTENT; the second response does not fit the first half.
+
+    The two parts must never be joined. The stage may fail then, and the next run downloads the
+    whole file. CONTENT is binary: once it is complete, the error is "not UTF-8".
+    """
     host.put("/z", CONTENT, ETag='"one"')
     host.script["/z"] = [cut(HALF_SIZE), second_response]
     corpus = ServedCorpus(tmp_path, host)
@@ -308,10 +377,10 @@ def test_a_download_continued_after_a_break_is_the_published_file_or_none(
     line_count = CONTENT.count(b"\n") + (0 if CONTENT.endswith(b"\n") else 1)
     corpus.english = File(url=host.put("/y", b"x\n" * line_count))
 
-    # Where the second response is refused, the stage fails, and running again downloads the file.
     error_line = corpus.download_error()
     if "not UTF-8" not in error_line:
         error_line = corpus.download_error()
 
     assert "not UTF-8" in error_line
-    assert sha256_of(CONTENT) in [sha256_of(file.read_bytes()) for file in files_in_store(tmp_path)]
+    stored_checksums = [sha256_of(file.read_bytes()) for file in files_in_store(tmp_path)]
+    assert sha256_of(CONTENT) in stored_checksums

@@ -61,6 +61,11 @@ def stages_by_name(project):
 def test_each_output_of_a_stage_is_whole_or_missing_after_a_fault(
     project, stages_by_name, stage_name, fault_kind
 ):
+    """The stage runs once without a fault, to count its system calls on files.
+
+    Then it runs several times with a fault at one of these calls, such as a kill (SIGKILL) or a
+    full disk (ENOSPC). After each fault, a run without one must give the same outputs.
+    """
     stage = stages_by_name[stage_name]
     whole_outputs = _read_outputs(project, stage)
     assert all(whole_outputs.values())
@@ -139,7 +144,11 @@ def _read_outputs(project, stage):
     "stage_name", ["dedup@own", "learn_vocabulary@own", "train@tiny-own-1", "translate@tiny-own-1"]
 )
 def test_too_little_memory_ends_a_stage_with_one_line(project, stages_by_name, stage_name):
-    """The limit of memory grows from what Python needs to start to what the stage needs."""
+    """The stage runs with 100 MB of memory, then with 1.3 times as much, until it succeeds.
+
+    A run that fails must say "memory" in its last line instead of a traceback, and leave each
+    output whole or missing. Native libraries may abort with a message of their own.
+    """
     stage = stages_by_name[stage_name]
     whole_outputs = _read_outputs(project, stage)
     environment = {

@@ -44,11 +44,15 @@ def commits_in_documents():
 
 
 def test_every_commit_that_a_report_or_document_names_is_in_the_history(history):
+    """A reader checks out the commit to repeat a result. A commit that was rebased is lost.
+
+    `history` are the full hashes of all commits before HEAD; documents may name shorter ones.
+    """
     commits = commits_in_reports() + commits_in_documents()
     assert len(commits) > 30, "the patterns find too few commits"
 
     missing_commits = []
     for file_name, commit in commits:
-        if not any(known.startswith(commit) for known in history):
+        if not any(full_hash.startswith(commit) for full_hash in history):
             missing_commits.append((file_name, commit))
     assert missing_commits == []

@@ -122,13 +122,18 @@ def cases():
 def test_a_command_or_stage_that_reads_a_damaged_file_fails_in_one_line_at_most(
     working_folder, run, name, file
 ):
+    """The file is damaged in six ways, drawn at random with a fixed seed, and restored each time.
+
+    `error_of` runs the command or stage and returns the message of its error, or "" if it succeeds.
+    A bug, which would show users a traceback, is raised and fails the test.
+    """
     words = tuple(name.split())
     (path,) = working_folder.glob(file)
-    content = path.read_bytes()
+    intact_content = path.read_bytes()
 
     for number in range(6):
         draw = damage.seeded(1, words, file, number)
-        damaged_content = damage.damaged(content, path.name, draw)
+        damaged_content = damage.damaged(intact_content, path.name, draw)
         path.write_bytes(damaged_content)
 
         try:
@@ -137,12 +142,12 @@ def test_a_command_or_stage_that_reads_a_damaged_file_fails_in_one_line_at_most(
             error.add_note(f"damage {number} of {file}: {damaged_content[:2000]!r}")
             raise
 
-        # Wrong settings are listed, one per line.
+        # The message about params.yaml lists all wrong settings, one per line.
         if file != "params.yaml":
             assert len(message.splitlines()) <= 1, (number, message)
             assert len(message) < 1000, (number, message)
         # A command may have removed the damaged file, such as a cache.
         if path.is_file():
-            path.write_bytes(content)
+            path.write_bytes(intact_content)
 
     assert error_of(run, words) == "", "the command still fails after the file is restored"

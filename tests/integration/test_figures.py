@@ -48,17 +48,19 @@ def test_sinusoids_follow_the_formula_of_the_transformer_paper(figures, position
 
     The figure has 100 positions and a d_model of 20.
     """
+    d_model = 20
+
     encoding = figures.sinusoids()
 
-    assert encoding.shape == (100, 20)
-    for i in range(10):
-        angle = position / 10000 ** (2 * i / 20)
-        sine_and_cosine = encoding[position, 2 * i : 2 * i + 2].tolist()
-        assert sine_and_cosine == pytest.approx([math.sin(angle), math.cos(angle)], abs=1e-4)
+    assert encoding.shape == (100, d_model)
+    for i in range(d_model // 2):
+        angle = position / 10000 ** (2 * i / d_model)
+        sine = encoding[position, 2 * i].item()
+        cosine = encoding[position, 2 * i + 1].item()
+        assert sine == pytest.approx(math.sin(angle), abs=1e-4)
+        assert cosine == pytest.approx(math.cos(angle), abs=1e-4)
 
 
-# The rates are d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5), worked out with a
-# pocket calculator.
 @pytest.mark.parametrize(
     ("d_model", "warmup_updates", "update", "rate"),
     [
@@ -72,15 +74,22 @@ def test_sinusoids_follow_the_formula_of_the_transformer_paper(figures, position
     ],
 )
 def test_learning_rates_rise_and_fall_as_published(figures, d_model, warmup_updates, update, rate):
+    """The paper gives d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5).
+
+    The expected rates were worked out with a pocket calculator. Updates are counted from 1.
+    """
     rates = figures.learning_rates(d_model, warmup_updates)
 
     assert len(rates) == 20_000
-    # The first rate is that of update 1.
     assert rates[update - 1] == pytest.approx(rate, rel=1e-4)
 
 
 def test_smoothed_targets_are_those_that_the_annotated_transformer_prints(figures):
-    """A target has 0.6; the smoothing of 0.4 is shared by the other tokens, except padding."""
+    """Each row is the smoothed distribution of a target token over five tokens.
+
+    The right token has 0.6. Three others share the smoothing of 0.4; token 0, padding, has none.
+    The third target is padding itself, so its row is empty.
+    """
     other = 0.4 / 3
     published_targets = np.array(
         [
@@ -97,9 +106,10 @@ def test_smoothed_targets_are_those_that_the_annotated_transformer_prints(figure
 
 @pytest.mark.parametrize("ratio", [1, 27, 99])
 def test_the_smoothed_loss_is_that_of_the_annotated_transformer_and_a_constant(figures, ratio):
-    """Its notebook computes a Kullback-Leibler divergence; a cross-entropy adds the entropy.
+    """Its notebook computes a Kullback-Leibler divergence; bleuprint computes the cross-entropy.
 
-    The prediction of the right token is `ratio` times as probable as each of three others.
+    The cross-entropy is the divergence plus the entropy of the target, a constant. The model gives
+    the right token `ratio` times the probability of each of three other tokens.
     """
     prediction = np.array([ratio, 1, 1, 1]) / (ratio + 3)
     smoothed_target = np.array([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3])
@@ -113,7 +123,7 @@ def test_the_smoothed_loss_is_that_of_the_annotated_transformer_and_a_constant(f
 
 @pytest.mark.parametrize("ratio", [1, 27, 99])
 def test_without_smoothing_the_loss_is_the_negative_log_probability(figures, ratio):
-    """The prediction of the right token is `ratio` times as probable as each of three others."""
+    """The model gives the right token `ratio` times the probability of each of three others."""
     probability = ratio / (ratio + 3)
 
     loss = figures.confidence_loss(ratio, smoothing=0.0)
@@ -122,11 +132,17 @@ def test_without_smoothing_the_loss_is_the_negative_log_probability(figures, rat
 
 
 def test_the_smoothed_loss_is_lowest_where_docs_figures_says(figures):
+    """With smoothing, a model that is too sure of the right token gets a higher loss again.
+
+    docs/figures.md says that the lowest loss is 0.43, where the model gives the right token 27
+    times the probability of each of three other tokens.
+    """
     losses = {}
     for ratio in figures.CONFIDENCE_RATIOS:
         losses[ratio] = figures.confidence_loss(ratio, smoothing=0.1)
 
-    assert min(losses, key=losses.__getitem__) == 27
+    ratio_of_lowest_loss = min(losses, key=losses.__getitem__)
+    assert ratio_of_lowest_loss == 27
     assert losses[27] == pytest.approx(0.43, abs=0.005)
 
 
@@ -165,6 +181,7 @@ def test_untrained_models_of_different_seeds_predict_different_tokens(untrained_
 
 
 def test_worked_attention_has_the_published_queries_keys_and_values(figures):
+    """docs/figures.md names an article that works self-attention out by hand, for three inputs."""
     worked = figures.worked_attention()
 
     assert worked.queries.tolist() == [[1, 0, 2], [2, 2, 2], [2, 1, 3]]
@@ -179,6 +196,10 @@ def test_worked_attention_has_the_published_scores(figures):
 
 
 def test_worked_attention_has_the_published_weights(figures):
+    """docs/figures.md names an article that works self-attention out by hand, for three inputs.
+
+    The weights of an input are the softmax of its scores.
+    """
     published_weights = np.array(
         [
             [6.3379e-02, 4.6831e-01, 4.6831e-01],
@@ -191,6 +212,7 @@ def test_worked_attention_has_the_published_weights(figures):
 
 
 def test_worked_attention_has_the_published_outputs(figures):
+    """docs/figures.md names an article that works self-attention out by hand, for three inputs."""
     published_outputs = np.array(
         [[1.9366, 6.6831, 1.5951], [2.0000, 7.9640, 0.0540], [1.9997, 7.7599, 0.3584]]
     )
@@ -203,14 +225,17 @@ NUMBER = re.compile(r"-?\d+\.?\d*")
 
 @pytest.mark.parametrize("name", FIGURE_NAMES)
 def test_a_committed_figure_is_what_the_code_draws(figures, name):
-    """Processors round the last digit of a coordinate differently, so numbers may differ by it."""
+    """A figure is an SVG file: text with coordinates. The text between the numbers must be equal.
+
+    Processors round the last digit of a coordinate differently, so numbers may differ by 0.02.
+    """
     committed_svg = (IMAGES / f"{name}.svg").read_text("utf-8")
 
-    svg = figures.FIGURES[name]()
+    drawn_svg = figures.FIGURES[name]()
 
-    text_between_numbers = NUMBER.split(svg)
+    text_between_numbers = NUMBER.split(drawn_svg)
     assert text_between_numbers == NUMBER.split(committed_svg), "run: python docs/figures.py"
-    numbers = [float(number) for number in NUMBER.findall(svg)]
+    numbers = [float(number) for number in NUMBER.findall(drawn_svg)]
     committed_numbers = [float(number) for number in NUMBER.findall(committed_svg)]
     assert numbers == pytest.approx(committed_numbers, abs=0.02)
 

@@ -48,24 +48,32 @@ def jobs_that_use(action):
     return names
 
 
-def test_commits_are_checked_by_the_programs_of_make_lint():
-    lint_programs = {line.split()[0] for line in recipe_of("lint").splitlines()}
+def test_pre_commit_checks_commits_with_the_programs_of_make_lint():
+    """HOOKS are the hooks in .pre-commit-config.yaml. A commit must not fail in CI afterwards.
+
+    Snakemake's linter takes too long for each commit, and `bleuprint check` is only a hook.
+    """
+    lint_programs = set()
+    for line in recipe_of("lint").splitlines():
+        lint_programs.add(line.split()[0])
 
     hook_programs = set()
     for hook in HOOKS:
         program, *_ = shlex.split(hook["entry"])
         hook_programs.add(program.removeprefix(".venv/bin/"))
 
-    # Snakemake's linter takes too long for each commit, and `bleuprint check` is only a hook.
     assert hook_programs - {"bleuprint"} == lint_programs - {"snakemake"}
 
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
 def test_a_hook_calls_its_program_with_options_that_exist(hook):
-    """With an unknown option, pre-commit would stop each commit."""
+    """HOOKS are the hooks in .pre-commit-config.yaml. An unknown option would stop each commit.
+
+    The options are looked up in what the program prints for --help.
+    """
     program, *arguments = shlex.split(hook["entry"])
     assert program.startswith(".venv/bin/")
-    # The programs of the environment that runs the tests, since .venv may be another checkout's.
+    # The test uses the programs beside its own Python, since .venv may be of another checkout.
     installed_program = Path(sys.executable).with_name(Path(program).name)
     options = [argument for argument in arguments if argument.startswith("-")]
     subcommands = [argument for argument in arguments if not argument.startswith("-")]
@@ -79,12 +87,15 @@ def test_a_hook_calls_its_program_with_options_that_exist(hook):
 
 
 def test_the_container_has_a_python_that_the_readme_allows():
+    """The README says "Python 3.X or newer"; the Containerfile begins with FROM ...python:3.Y."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    oldest = re.search(r"Python (\d+)\.(\d+) or newer, git and make", readme)
+    allowed = re.search(r"Python (\d+)\.(\d+) or newer, git and make", readme)
+    oldest_allowed_version = (int(allowed[1]), int(allowed[2]))
 
-    python = re.search(r"^FROM .*python:(\d+)\.(\d+)", CONTAINERFILE, re.MULTILINE)
+    image = re.search(r"^FROM .*python:(\d+)\.(\d+)", CONTAINERFILE, re.MULTILINE)
+    container_version = (int(image[1]), int(image[2]))
 
-    assert [int(part) for part in python.groups()] >= [int(part) for part in oldest.groups()]
+    assert container_version >= oldest_allowed_version
 
 
 def test_the_container_installs_what_make_setup_needs_and_runs_it():
@@ -94,8 +105,11 @@ def test_the_container_installs_what_make_setup_needs_and_runs_it():
     assert CONTAINER_STEPS[-1] == "make setup"
 
 
-def test_make_test_fast_leaves_out_what_make_test_leaves_out():
-    """-m on the command line replaces the -m of pyproject.toml, so the Makefile repeats it."""
+def test_make_test_fast_skips_all_tests_that_make_test_skips():
+    """pyproject.toml has the option -m 'not slow and ...', which selects the tests.
+
+    The option -m of `make test-fast` replaces it, so the Makefile has to repeat it.
+    """
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     options = shlex.split(settings["tool"]["pytest"]["ini_options"]["addopts"])
     marks_of_make_test = options[options.index("-m") + 1]
@@ -106,6 +120,7 @@ def test_make_test_fast_leaves_out_what_make_test_leaves_out():
 
 
 def test_the_documentation_names_only_targets_that_the_makefile_has():
+    """The commands in code blocks and between backquotes count, such as `make reproduce`."""
     named_targets = set()
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -116,10 +131,12 @@ def test_the_documentation_names_only_targets_that_the_makefile_has():
 
     targets = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.MULTILINE))
 
-    assert named_targets - targets == set()
+    unknown_targets = named_targets - targets
+    assert unknown_targets == set()
 
 
-def test_snakemakes_catalog_of_workflows_is_told_of_the_report_and_of_conda():
+def test_the_entry_for_snakemakes_workflow_catalog_mentions_the_report_and_conda():
+    """The catalog, a website, reads .snakemake-workflow-catalog.yml from public repositories."""
     catalog_entry = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")
 
     deployment = catalog_entry["usage"]["software-stack-deployment"]
@@ -127,7 +144,8 @@ def test_snakemakes_catalog_of_workflows_is_told_of_the_report_and_of_conda():
     assert deployment["conda"] is True
 
 
-def test_folders_that_git_ignores_are_not_copied_into_the_container():
+def test_docker_ignores_the_folders_that_git_ignores():
+    """Building the container would otherwise copy gigabytes of data and models into it."""
     ignored_by_docker = set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())
 
     folders_ignored_by_git = set()
@@ -138,8 +156,9 @@ def test_folders_that_git_ignores_are_not_copied_into_the_container():
             folders_ignored_by_git.add(name)
 
     assert {"data", "work", ".venv"} <= folders_ignored_by_git
-    # Not this project but MLflow writes mlruns/.
-    assert folders_ignored_by_git - ignored_by_docker == {"mlruns"}
+    copied_folders = folders_ignored_by_git - ignored_by_docker
+    # MLflow itself writes mlruns/; bleuprint uses another folder.
+    assert copied_folders == {"mlruns"}
 
 
 def copy_make_files(folder):
@@ -156,7 +175,11 @@ def copy_make_files(folder):
     ],
 )
 def test_make_removes_a_venv_whose_python_does_not_exist(tmp_path, python, is_kept):
-    """The scripts of a .venv name their Python, which does not exist after a move."""
+    """The first line of a script in .venv names its Python, such as #!/moved/python.
+
+    After the project was moved, this path does not exist, and `make` has to set up a new .venv. A
+    target such as `help`, which does not need .venv, leaves it alone.
+    """
     copy_make_files(tmp_path)
     venv = tmp_path / ".venv"
     (venv / "bin").mkdir(parents=True)
@@ -166,14 +189,17 @@ def test_make_removes_a_venv_whose_python_does_not_exist(tmp_path, python, is_ke
     subprocess.run(["make", "-C", str(tmp_path), "help"], check=True)
     assert venv.exists()
 
-    # `true` as Python makes no new .venv, so that only the removal is seen.
+    # The program `true` in place of Python makes no new .venv, so only the removal is seen.
     subprocess.run(["make", "-C", str(tmp_path), ".venv/.ready", "PYTHON=true"], check=False)
     assert (venv / "bin").exists() == is_kept
 
 
 @pytest.mark.slow
 def test_make_setup_in_a_clone_installs_the_command(tmp_path):
-    """The last step of the container, without its Debian packages. CI runs this first."""
+    """The last step of the Containerfile is `make setup`. Here it runs in a fresh clone.
+
+    The environment has no variables of the user except PATH, HOME and the settings of pip and uv.
+    """
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
     environment = {}
@@ -188,7 +214,8 @@ def test_make_setup_in_a_clone_installs_the_command(tmp_path):
     assert re.fullmatch(r"bleuprint \d+\.\d+\.\d+\n", done.stdout)
 
 
-def test_the_workflow_follows_the_schema_of_github():
+def test_the_workflow_file_follows_the_json_schema_of_github():
+    """GitHub reports a mistake in .github/workflows/ci.yml only after a push."""
     command = [sys.executable, "-m", "check_jsonschema"]
     options = ["--builtin-schema", "vendor.github-workflows", str(WORKFLOW_FILE)]
 
@@ -198,6 +225,7 @@ def test_the_workflow_follows_the_schema_of_github():
 
 
 def test_the_workflow_runs_the_tests_and_builds_the_site():
+    """WORKFLOW is .github/workflows/ci.yml. Its commands may only call targets of the Makefile."""
     commands = []
     for job in WORKFLOW["jobs"].values():
         commands.extend(job_commands(job))
@@ -209,11 +237,14 @@ def test_the_workflow_runs_the_tests_and_builds_the_site():
 
 
 def test_the_workflow_uses_only_released_actions_of_github():
+    """WORKFLOW is .github/workflows/ci.yml. An action of a stranger could change any day."""
     actions = set()
     for job in WORKFLOW["jobs"].values():
-        actions.update(step["uses"] for step in job["steps"] if "uses" in step)
+        for step in job["steps"]:
+            if "uses" in step:
+                actions.add(step["uses"])
 
-    assert actions
+    assert actions != set()
     for action in actions:
         assert re.fullmatch(r"actions/[\w-]+@v\d+", action)
 
@@ -225,6 +256,7 @@ def test_a_job_of_the_workflow_may_only_read_and_ends_after_90_minutes():
 
 
 def test_the_workflow_publishes_the_folder_that_make_docs_writes():
+    """`make docs` calls `sphinx ... . FOLDER`; one job of the workflow uploads the folder."""
     (build,) = jobs_that_use("upload-pages-artifact")
 
     folder = step_that_uses(build, "upload-pages-artifact")["with"]["path"]
@@ -233,6 +265,7 @@ def test_the_workflow_publishes_the_folder_that_make_docs_writes():
 
 
 def test_the_workflow_tests_then_builds_then_publishes_the_site():
+    """A job begins after the job that it `needs`. WORKFLOW is .github/workflows/ci.yml."""
     (build,) = jobs_that_use("upload-pages-artifact")
     (publish,) = jobs_that_use("deploy-pages")
 
@@ -244,7 +277,10 @@ def test_the_workflow_tests_then_builds_then_publishes_the_site():
 
 @pytest.mark.parametrize("action", ["upload-pages-artifact", "deploy-pages"])
 def test_the_site_is_built_and_published_only_for_pushes_to_main(action):
-    """A pull request publishes nothing and so builds no site; other branches run nothing."""
+    """One job of the workflow builds the site and uploads it, another one publishes it.
+
+    On pull requests, only the tests run. On other branches, the workflow does not run at all.
+    """
     (job,) = jobs_that_use(action)
 
     assert WORKFLOW["jobs"][job]["if"] == "github.event_name == 'push'"
@@ -252,7 +288,10 @@ def test_the_site_is_built_and_published_only_for_pushes_to_main(action):
 
 
 def test_the_weekly_run_and_pushes_do_not_wait_for_each_other():
-    """GitHub cancels the waiting run of a concurrency group when a third run begins."""
+    """Runs in the same concurrency group wait for each other.
+
+    GitHub cancels a waiting run when a third run begins, so the weekly run could be lost.
+    """
     group = WORKFLOW["concurrency"]["group"]
 
     assert "${{ github.event_name }}" in group
@@ -261,33 +300,40 @@ def test_the_weekly_run_and_pushes_do_not_wait_for_each_other():
 
 @pytest.mark.parametrize("job", ["test", "newest-packages"])
 def test_the_workflow_gives_its_tests_the_whole_history_and_privileges(job):
-    """Without them, tests would be skipped in CI for reasons that are allowed elsewhere."""
+    """Tests of Git's history need all commits, and tests of two hosts make virtual networks.
+
+    Without these, the tests would be skipped.
+    """
     container_options = WORKFLOW["jobs"][job]["container"]["options"]
     checkout = step_that_uses(job, "actions/checkout@")
 
     assert "--privileged" in container_options.split()
-    # 0 means all commits.
-    assert checkout["with"] == {"fetch-depth": 0}
+    all_commits = 0  # By default, the depth is 1, the newest commit.
+    assert checkout["with"] == {"fetch-depth": all_commits}
 
 
 def test_git_stores_line_feeds_and_changes_no_line_ends():
-    """.gitattributes says which files are text, and which are binary (-text)."""
+    """A line of `git ls-files --eol` has the line ends in Git, and attributes of .gitattributes.
+
+    For example: i/lf w/lf attr/text=auto eol=lf README.md. Windows line ends would be i/crlf.
+    """
+    attributes_by_line_ends = {
+        "i/lf": "attr/text=auto eol=lf",
+        "i/none": "attr/text=auto eol=lf",  # text without a line end
+        "i/-text": "attr/-text",  # a binary file
+    }
+
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-files", "--eol"], check=True, capture_output=True, text=True
     )
-    lines = listed.stdout.splitlines()
-    assert lines
 
+    lines = listed.stdout.splitlines()
+    assert lines != []
     for line in lines:
-        fields, _, _ = line.partition("\t")
-        line_ends_in_git, _, attributes = fields.split(maxsplit=2)
-        expected_attributes = {
-            "i/lf": "attr/text=auto eol=lf",
-            "i/none": "attr/text=auto eol=lf",  # text without a line end
-            "i/-text": "attr/-text",
-        }
-        assert line_ends_in_git in expected_attributes, line
-        assert attributes.strip() == expected_attributes[line_ends_in_git], line
+        fields, _, _path = line.partition("\t")
+        line_ends_in_git, _line_ends_on_disk, attributes = fields.split(maxsplit=2)
+        assert line_ends_in_git in attributes_by_line_ends, line
+        assert attributes.strip() == attributes_by_line_ends[line_ends_in_git], line
 
 
 # A shell loop of the stand-in for uv. Makefile reports progress between pauses; the loop waits
@@ -322,7 +368,11 @@ exec /bin/sleep 0.01
 
 
 def test_make_setup_reports_its_progress_and_no_errors(tmp_path):
-    """First it downloads packages; then it unpacks them, here a file of 150 MB."""
+    """`make setup` downloads packages, then unpacks them, then tries to build C++ functions.
+
+    SETUP_PROGRAMS replace the real programs: `uv` writes a file of 150 MB instead of installing
+    packages, and `python` prints that no C++ functions were built.
+    """
     copy_make_files(tmp_path)
     (tmp_path / "bin").mkdir()
     for name, text in SETUP_PROGRAMS.items():
@@ -335,34 +385,34 @@ def test_make_setup_reports_its_progress_and_no_errors(tmp_path):
         ["make", ".venv/.ready"], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
     assert re.search(r"(?m)^\.venv: \d+ s, downloading packages, of which ", done.stdout)
     assert re.search(r"(?m)^\.venv: 1\d\d MB of some 3,000 unpacked after ", done.stdout)
     assert done.stdout.endswith("\nnote: no C++ functions were built\n")
 
 
 def test_the_last_step_of_make_setup_runs():
-    """Nothing else of the project runs this step in its own environment."""
+    """The Makefile calls `python -m bleuprint...` at the end of the setup; no other test does."""
     (module,) = re.findall(r"\.venv/bin/python -m (bleuprint\S*)\n", MAKEFILE)
 
     done = subprocess.run([sys.executable, "-m", module], capture_output=True, text=True)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == ""
 
 
 def test_make_recipe_suggests_the_nearest_name_for_an_unknown_recipe():
-    done = subprocess.run(
-        ["make", "--no-print-directory", "recipe", "NAME=toysentence"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    """There is a recipe toy-sentence."""
+    command = ["make", "--no-print-directory", "recipe", "NAME=toysentence"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
     assert done.returncode == 2
     assert done.stdout.endswith("\ndid you mean toy-sentence?\n")
 
 
 def test_the_package_declares_the_versions_of_python_that_the_workflow_tests():
+    """pyproject.toml has lines such as "Programming Language :: Python :: 3.12"."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared_versions = []
     for classifier in project["classifiers"]:
@@ -376,7 +426,11 @@ def test_the_package_declares_the_versions_of_python_that_the_workflow_tests():
 
 
 def test_the_newest_packages_are_tested_only_on_a_schedule():
-    """constraints.txt pins the packages; emptied, it allows the newest ones."""
+    """A job of .github/workflows/ci.yml installs the newest packages and runs all tests.
+
+    constraints.txt fixes the versions of packages; an empty file allows the newest. A failure must
+    not stop a pull request, so the job runs once a week.
+    """
     job = WORKFLOW["jobs"]["newest-packages"]
 
     assert len(WORKFLOW["on"]["schedule"]) == 1

@@ -50,7 +50,11 @@ def downloaded_urls():
 
 @for_each_recipe
 def test_a_recipe_keeps_its_values_when_dvc_writes_it_again(tmp_path, name):
-    """`dvc exp run -S` writes params.yaml with other line breaks and quotes."""
+    """`dvc exp run -S KEY=VALUE` writes params.yaml with other line breaks and quotes.
+
+    So a value such as `on` or `1e-3` could become another one. `apply_overrides` is the function
+    that DVC uses; SETTINGS contains the settings of each recipe.
+    """
     path = tmp_path / "params.yaml"
     shutil.copy(ROOT / "recipes" / f"{name}.yaml", path)
 
@@ -66,8 +70,8 @@ def test_files_on_github_are_downloaded_by_their_commit():
             assert re.search(r"/[0-9a-f]{40}/", url), url
 
 
-def test_all_files_with_a_published_sha256_name_it():
-    """Of the others, the first download records the SHA-256."""
+def test_recipes_know_the_sha256_of_all_downloads_except_three():
+    """The publishers of these three files publish no checksum; the first download records it."""
     urls_without_sha256 = {file.url for file in downloaded_files() if file.sha256 is None}
 
     assert urls_without_sha256 == {
@@ -89,19 +93,21 @@ def test_files_are_downloaded_by_https():
 
 @needs(MIRROR, mirror_has("raw.githubusercontent.com"))
 def test_published_files_have_the_sha256_and_size_that_recipes_name():
-    """Copies of some published files are on this machine, laid out as HOST/PATH."""
+    """BLEUPRINT_MIRROR is a folder with copies of some published files, laid out as HOST/PATH.
+
+    A wrong checksum in a recipe would make every download fail.
+    """
     file_by_url = {file.url: file for file in downloaded_files()}
 
     checked_files = 0
     for url, file in file_by_url.items():
         address = urlsplit(url)
         copy = mirror_path(f"{address.hostname}{address.path}")
-        if not copy.is_file():
-            continue
-        content = copy.read_bytes()
-        assert hashlib.sha256(content).hexdigest() == file.sha256
-        assert len(content) == file.size
-        checked_files += 1
+        if copy.is_file():
+            content = copy.read_bytes()
+            assert hashlib.sha256(content).hexdigest() == file.sha256
+            assert len(content) == file.size
+            checked_files += 1
 
     assert checked_files > 0
 
@@ -121,6 +127,7 @@ def test_the_report_compares_wmt14_with_table_2_of_the_paper(corpus):
     ("corpus", "residual_dropout"), [("wmt14-en-de", 0.3), ("wmt14-en-fr", 0.1)]
 )
 def test_the_big_model_on_wmt14_has_the_settings_of_the_paper(corpus, residual_dropout):
+    """Table 3 of "Attention Is All You Need"; section 6.1 gives 0.1 as dropout for French."""
     big = SETTINGS["table2"].trained_systems_on(corpus)["big"]
 
     assert big.model.d_model == 1024
@@ -136,27 +143,40 @@ def test_the_big_model_on_wmt14_has_the_settings_of_the_paper(corpus, residual_d
 def test_models_on_wmt14_average_checkpoints_of_ten_minutes(
     corpus, name, averaged, seconds_per_update
 ):
-    """The paper wrote a checkpoint every ten minutes (section 6.1)."""
+    """The paper wrote a checkpoint every ten minutes, and averaged the last 5 or 20 (section 6.1).
+
+    One of its updates took 0.4 seconds, or 1.0 seconds for the big model.
+    """
     system = SETTINGS["table2"].trained_systems_on(corpus)[name]
 
+    updates_in_ten_minutes = 10 * 60 / seconds_per_update
+    assert system.train.save_interval == updates_in_ten_minutes
     assert system.average.last == averaged
-    assert system.train.save_interval == 10 * 60 / seconds_per_update
 
 
 @for_wmt14_corpora
 def test_learning_rates_on_wmt14_peak_after_4000_updates_as_in_the_paper(corpus):
-    for system in SETTINGS["table2"].trained_systems_on(corpus).values():
-        rate = learning_rate(system.train.lr_schedule, 4000, system.model.d_model)
+    """Formula 3 of the paper at the end of the warm-up: (d_model * 4000)^-0.5."""
+    warmup_updates = 4000
 
-        # Formula 3 of the paper, at the end of the warm-up.
-        assert rate == pytest.approx((system.model.d_model * 4000) ** -0.5, rel=1e-5)
+    for system in SETTINGS["table2"].trained_systems_on(corpus).values():
+        rate = learning_rate(system.train.lr_schedule, warmup_updates, system.model.d_model)
+
+        published_rate = (system.model.d_model * warmup_updates) ** -0.5
+        assert rate == pytest.approx(published_rate, rel=1e-5)
 
 
 def test_the_course_has_as_many_parameters_as_its_notebook_prints():
+    """The notebook prints 9,233,200 trainable parameters, with its vocabulary sizes.
+
+    On the device "meta", PyTorch builds a model without allocating weights.
+    """
     course = SETTINGS["course-multi30k"].system_settings("course")
+    source_vocabulary_size = 8015
+    target_vocabulary_size = 6192
 
     with torch.device("meta"):
-        model = Transformer(course.model, 8015, 6192)  # the notebook's vocabularies
+        model = Transformer(course.model, source_vocabulary_size, target_vocabulary_size)
 
     assert count_parameters(model) == 9_233_200
 
@@ -173,7 +193,10 @@ def test_the_course_has_as_many_parameters_as_its_notebook_prints():
 def test_learning_rates_are_those_of_the_annotated_transformer(
     recipe, system, batches_per_update, factor, warmup_steps, update
 ):
-    """The Annotated Transformer counts steps of the schedule in batches, not in updates."""
+    """The Annotated Transformer counts the steps of its schedule in batches, bleuprint in updates.
+
+    An update has 10 batches in its Multi30k example and 1 elsewhere. Its d_model is 512.
+    """
     settings = SETTINGS[recipe].system_settings(system)
 
     rate = learning_rate(settings.train.lr_schedule, update, settings.model.d_model)
@@ -190,7 +213,10 @@ def test_a_recipe_cites_its_sources(name):
 
 
 def test_the_examples_of_the_page_about_corpora_load_together(tmp_path):
-    """The first example is a corpus; the others, except one, are training texts to add to it."""
+    """The first example of docs/corpora.md is a corpus; all others except one are training texts.
+
+    A reader may add all of them to the corpus.
+    """
     first_block, *blocks = re.findall(
         r"^```yaml\n(.*?)^```$", CORPORA_PAGE, re.DOTALL | re.MULTILINE
     )
@@ -218,6 +244,10 @@ def test_the_page_about_corpora_names_every_format():
 
 
 def test_the_page_about_preparation_names_every_rule_in_the_order_in_which_they_run():
+    """Rules are edits, which run first, and checks. docs/preparation.md has a table row for each.
+
+    A row begins with the rule as in params.yaml: | `length: {min: 1, max: 100}` |.
+    """
     rule_tables, _, _ = PREPARATION_PAGE.partition("## Known faults")
 
     named_rules = re.findall(r"^\| `([a-z_]+): \{", rule_tables, re.MULTILINE)
@@ -226,6 +256,10 @@ def test_the_page_about_preparation_names_every_rule_in_the_order_in_which_they_
 
 
 def test_the_page_about_corpora_names_the_text_of_every_recipe():
+    """docs/corpora.md has a table of texts; the first cell of a row names the recipes that use it.
+
+    SETTINGS contains the settings of each recipe by name.
+    """
     table = CORPORA_PAGE.split("## The recipes' corpora")[1]
     first_cells = re.findall(r"^\|(.*?)\|", table, re.MULTILINE)
 

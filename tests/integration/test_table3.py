@@ -61,28 +61,33 @@ def test_the_recipe_for_a_laptop_has_rows_of_the_paper_and_one_with_half_the_lay
     assert systems - set(TABLE_3) == {"C-half-layers"}
 
 
-def test_the_recipe_for_a_laptop_has_rows_of_each_letter_of_the_paper():
+def test_the_recipe_for_a_laptop_has_a_system_for_each_group_of_rows_in_the_paper():
+    """The paper calls the groups A to E; A-4-heads is a row of group A.
+
+    Two more rows, base and big, belong to no group.
+    """
     systems = SETTINGS["table3-phrasebook"].trained_systems
 
-    first_letters = {name[0] for name in systems}
+    groups = {name[0] for name in systems}
 
-    assert first_letters == {"A", "B", "C", "D", "E", "b"}  # b of base and big
+    assert groups == {"A", "B", "C", "D", "E", "b"}
 
 
 @pytest.mark.parametrize("name", ROWS_WITH_PARAMETERS)
 def test_a_row_has_as_many_parameters_as_the_paper_says(name):
-    """The size of the vocabulary, which the paper gives as about 37,000, follows from the table.
+    """TABLE_3 contains the numbers that the paper prints, here the parameters in millions.
 
-    No size fits all rows: base, B and C agree with 40,931 to 41,161 joint tokens, big only with
-    35,296 to 36,272. With 37,000, base has 63.1 and big 214.3 million parameters.
+    The vocabulary size follows from the table; the paper only says about 37,000. No size fits all
+    rows: base, B and C agree with 40,931 to 41,161 joint tokens, big with 35,296 to 36,272.
     """
-    vocabulary = 36_000 if name == "big" else 41_000
+    vocabulary_size = 36_000 if name == "big" else 41_000
     model_settings = SETTINGS["table3"].system_settings(name).model
 
-    with torch.device("meta"):
-        model = Transformer(model_settings, vocabulary, vocabulary)
+    with torch.device("meta"):  # PyTorch then allocates no weights.
+        model = Transformer(model_settings, vocabulary_size, vocabulary_size)
 
-    assert round(count_parameters(model) / 1e6) == TABLE_3[name].millions
+    millions = round(count_parameters(model) / 1e6)
+    assert millions == TABLE_3[name].millions
 
 
 def test_the_report_shows_the_bleu_of_the_paper_next_to_each_row():
@@ -92,17 +97,19 @@ def test_the_report_shows_the_bleu_of_the_paper_next_to_each_row():
 
 
 def test_the_report_shows_the_perplexity_of_the_paper_next_to_each_row():
-    published = SETTINGS["table3"].published
-    perplexities = {number.system: number.perplexity for number in published}
+    """TABLE_3 contains the numbers that the paper prints; the recipe has them as `published`."""
+    published_numbers = SETTINGS["table3"].published
+    perplexities = {number.system: number.perplexity for number in published_numbers}
 
     assert perplexities == {name: row.perplexity for name, row in TABLE_3.items()}
 
 
 @pytest.mark.parametrize("name", TABLE_3)
 def test_a_row_is_decoded_by_beam_search_without_averaging_as_in_the_paper(name):
-    """The caption: "beam search as described in the previous section, but no checkpoint averaging".
+    """The caption says "beam search as described in the previous section", without averaging.
 
-    The previous section names a beam of 4 and a length penalty of 0.6.
+    The previous section names a beam of 4 and a length penalty of 0.6. Averaging only the last
+    checkpoint is no averaging. TABLE_3 has a name for each row.
     """
     system = SETTINGS["table3"].system_settings(name)
 
@@ -112,6 +119,7 @@ def test_a_row_is_decoded_by_beam_search_without_averaging_as_in_the_paper(name)
 
 
 def test_table_3_is_scored_on_the_development_set():
+    """The paper scores its Table 3 on newstest2013, the text on which it also validates."""
     files = SETTINGS["table3"].corpora["wmt14-en-de"].files
 
     development_set = files.valid["newstest2013"]
