@@ -827,6 +827,14 @@ class TestTable:
         (part,) = load_settings().corpora["app-en-de"].files.train.values()
         assert part.columns == (2, 3)
 
+    def test_a_first_pair_with_words_that_are_language_codes_is_not_a_header(self, project):
+        """The word "mal" is also the code of Malayalam, and "to" is the code of Tongan."""
+        first_pair = ("Ein Hund lief zwei mal nach Hause.", "A dog ran to its home twice.")
+        self.write(project, [first_pair, *swap_sides(FIVE_HUNDRED_PAIRS)])
+
+        with pytest.raises(UserError, match=r"Name both, such as: --languages"):
+            run_command("bleuprint new-corpus inputs/app.tsv")
+
     @pytest.mark.parametrize(
         ("columns", "expected_columns"),
         [

@@ -18,6 +18,9 @@ _SOURCE_NAMES = {"source", "src"}
 _TARGET_NAMES = {"target", "tgt", "trg", "translation"}
 # A language tag has at most three parts: a language, a script and a region, as in sr_Latn_RS.
 _MAX_TAG_PARTS = 3
+# In a table without a header, the first line is a sentence pair. A sentence often contains a word
+# that is also the code of a language, such as "to" (Tongan), so a longer text is not a column name.
+_MAX_NAME_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -202,12 +205,15 @@ def _language_of_name(name: str) -> str | None:
     `sentence (nl)`).
 
     Returns:
-        The code of the language, such as `en`; None if the name contains no language.
+        The code of the language, such as `en`; None if the name contains no language, or is as
+        long as a sentence.
     """
     language = code_of_language_name(name)
     if language:
         return language
     words = [word for word in re.split(r"[^A-Za-z]+", name) if word]
+    if len(words) > _MAX_NAME_WORDS:
+        return None
     # The whole name is a code with at most a script and a region, such as sr_Latn_RS.
     if is_listed(name) and len(words) <= _MAX_TAG_PARTS:
         return language_code(name)
