@@ -18,6 +18,10 @@ def svg():
 
 
 def test_a_chart_is_one_svg_element_without_the_head_of_a_file(svg):
+    """Matplotlib writes an SVG file with an XML declaration and a doctype.
+
+    Inside an HTML page, browsers report both as errors, so `chart` removes them.
+    """
     assert svg.startswith('<svg viewBox="')
     assert svg.rstrip().endswith("</svg>")
     assert svg.count("<svg") == 1
@@ -37,17 +41,26 @@ def test_the_page_decides_how_wide_a_chart_is(svg):
     assert "width=" not in start_tag
 
 
-def test_ids_and_references_to_them_begin_with_the_name_of_the_chart(svg):
-    """Several charts of a page must not have the same ids."""
+def test_all_ids_of_a_chart_begin_with_the_name_of_the_chart(svg):
+    """A page contains several charts; two equal ids would mix up their parts.
+
+    The fixture `svg` is a chart with the name `own`, which contains a line with the id `line`.
+    """
     ids = re.findall(r'id="([^"]*)"', svg)
-    references = []
-    for link, url in re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', svg):
-        references.append(link or url)
 
     assert "own-line" in ids
+    for each_id in ids:
+        assert each_id.startswith("own-")
+
+
+def test_references_inside_a_chart_point_to_ids_of_the_chart(svg):
+    """SVG refers to an element as `href="#ID"` or `url(#ID)`, such as a line to its clip path."""
+    ids = re.findall(r'id="([^"]*)"', svg)
+
+    references = re.findall(r'href="#([^"]*)"', svg) + re.findall(r"url\(#([^)]*)\)", svg)
+
     assert references
     assert set(references) <= set(ids)
-    assert all(name.startswith("own-") for name in ids)
 
 
 def test_a_chart_uses_the_colors_and_the_background_of_the_page(svg):

@@ -54,10 +54,14 @@ def test_a_corpus_is_shown_with_the_pairs_before_and_after_filtering(data):
 
 
 def test_each_data_stage_is_shown_with_the_rules_that_changed_something(data):
-    """The rules and edits named idle, which changed nothing, are left out."""
-    _, _, *rows = rows_of(data_section(data))
+    """The statistics of each stage also list `idle_rule` and `idle_edit`, with 0 pairs each.
 
-    assert rows[:7] == [
+    Rows with 0 pairs would hide the rules that matter, so the page omits both.
+    """
+    _corpus_row, _title, *stage_rows = rows_of(data_section(data))
+
+    # Each stage drops one of 10,000 pairs by its rule, and changes seven by its edit.
+    assert stage_rows[:7] == [
         ["download", "train", "download_rule 1", "download_edit 7", "10,000", "9,999"],
         ["clean", "train", "clean_rule 1", "clean_edit 7", "9,999", "9,998"],
         ["dedup", "train", "dedup_rule 1", "dedup_edit 7", "9,998", "9,997"],
@@ -69,13 +73,22 @@ def test_each_data_stage_is_shown_with_the_rules_that_changed_something(data):
 
 
 def test_pairs_that_became_validation_and_test_sets_do_not_count_as_dropped(data):
-    """Of 10,000 pairs, 1,993 became other sets, so 8,007 could be kept: 8,000 are 99.91 %."""
+    """The share of kept pairs tells users how much text their filters cost.
+
+    A pair that moves to a validation or test set is not lost by a filter.
+    """
+    all_pairs = 10_000
+    to_other_sets = 1_000 + 993
+    kept = 8_000
     dropped = {"drawn_for_valid": 1_000, "drawn_for_test": 993, "held": 1}
-    change_filter_stats(data, "binarize", pairs_out=8_000, dropped=dropped)
+    change_filter_stats(data, "binarize", pairs_out=kept, dropped=dropped)
 
     corpus_row, *_ = rows_of(data_section(data))
 
-    assert corpus_row[1:3] == ["10,000, 1,993 drawn for other sets", "8,000 (99.91%)"]
+    kept_percent = 100 * kept / (all_pairs - to_other_sets)  # 99.91
+    pairs, kept_pairs = corpus_row[1:3]
+    assert pairs == "10,000, 1,993 drawn for other sets"
+    assert kept_pairs == f"8,000 ({kept_percent:.2f}%)"
 
 
 def edited_pair(source, new_source):
@@ -97,29 +110,41 @@ def sample_html(data, sample):
 
 
 def test_a_sample_shows_characters_that_do_not_print_as_code_points(data):
-    text = sample_html(data, edited_pair("a\xadb\r\u2028<", "ab <"))
+    """An edit that removes an invisible character would seem to change nothing."""
+    soft_hyphen = "\xad"
+    line_separator = "\u2028"
+    before = f"a{soft_hyphen}b\r{line_separator}<"
+    after = "ab <"
 
-    assert '>a<mark title="soft hyphen">U+00AD</mark>b' in text
-    assert '<mark title="control character">U+000D</mark>' in text
-    assert '<mark title="line separator">U+2028</mark>&lt;</bdi> → <bdi lang="en">ab &lt;' in text
-    assert "in another Unicode form" not in text
-    assert "behind the first" not in text
+    html = sample_html(data, edited_pair(before, after))
+
+    assert '>a<mark title="soft hyphen">U+00AD</mark>b' in html
+    assert '<mark title="control character">U+000D</mark>' in html
+    assert '<mark title="line separator">U+2028</mark>&lt;</bdi> → <bdi lang="en">ab &lt;' in html
+    # The difference is visible, so neither of the two explanations is shown.
+    assert "in another Unicode form" not in html
+    assert "behind the first" not in html
 
 
 def test_a_sample_says_that_texts_which_look_the_same_differ_in_their_unicode_form(data):
-    """Ä can be one character, or a and a combining mark."""
-    text = sample_html(data, edited_pair("a\u0308", "\xe4"))
+    """Ä can be one character, or a and a combining diaeresis: the edit would seem to do nothing."""
+    a_and_combining_diaeresis = "a\u0308"
+    one_character = "\xe4"
 
-    assert "in another Unicode form" in text
-    assert "behind the first" not in text
+    html = sample_html(data, edited_pair(a_and_combining_diaeresis, one_character))
+
+    assert "in another Unicode form" in html
+    assert "behind the first" not in html
 
 
 def test_a_sample_says_that_texts_differ_after_its_end(data):
-    """Statistics contain the first 200 characters of a sample."""
-    text = sample_html(data, edited_pair("x" * 200, "x" * 200))
+    """Statistics store the first 200 characters of a text, so an edit after them is not visible."""
+    first_200_characters = "x" * 200
 
-    assert "x</bdi>…" in text
-    assert "behind the first 200 characters" in text
+    html = sample_html(data, edited_pair(first_200_characters, first_200_characters))
+
+    assert "x</bdi>…" in html
+    assert "behind the first 200 characters" in html
 
 
 @pytest.fixture
@@ -140,9 +165,11 @@ def overlap_section(data):
 
 
 def test_training_pairs_with_a_test_sentence_are_counted_and_explained(overlap_section):
-    overlap = rows_of(overlap_section)[0][3]
+    """The stage dedup dropped 12 pairs with a source, and 3 with a target of a test set."""
+    corpus_row, *_ = rows_of(overlap_section)
 
-    assert overlap == "15"
+    _name, _pairs, _kept_pairs, overlap, *_ = corpus_row
+    assert overlap == str(12 + 3)
     assert "source_held_out 12, target_held_out 3" in overlap_section.body
     assert "without regard to case, punctuation and spaces" in overlap_section.body
 
@@ -154,25 +181,21 @@ def test_samples_are_escaped(overlap_section):
 
 
 def test_a_test_set_is_shown_with_its_statistics(data):
-    """It has 90 words in 30 sentences, and 120 tokens; 70 of the words are one token."""
-    rows = [row for row in rows_of(data_section(data)) if row[0] == "test.first"]
+    """The statistics of `data` are the same for English and German."""
+    english_row, german_row = [row for row in rows_of(data_section(data)) if row[0] == "test.first"]
 
-    words_per_sentence = "3.0"
-    tokens_per_word = "1.33"
-    words_of_one_token = "77.8%"
-    for row, language in zip(rows, ("en", "de"), strict=True):
-        assert row == [
-            "test.first",
-            language,
-            "30",
-            "90",
-            words_per_sentence,
-            "120",
-            tokens_per_word,
-            words_of_one_token,
-            "3",
-            "17",
-        ]
+    figures = [
+        "30",  # sentences
+        "90",  # words
+        "3.0",  # words per sentence: 90 / 30
+        "120",  # tokens
+        "1.33",  # tokens per word: 120 / 90
+        "77.8%",  # words that are one token: 70 / 90
+        "3",  # unknown tokens
+        "17",  # tokens of the longest sentence
+    ]
+    assert english_row == ["test.first", "en", *figures]
+    assert german_row == ["test.first", "de", *figures]
 
 
 def test_a_corpus_is_shown_with_the_size_of_its_vocabulary_and_rare_tokens(data):
@@ -203,9 +226,14 @@ def section_of_two_parts(data):
 
 
 def test_each_part_of_a_download_is_a_row(section_of_two_parts):
-    rows = [row for row in rows_of(section_of_two_parts) if row[0] == "download"]
+    """Users can see which of two downloads loses its pairs.
 
-    assert rows == [
+    Of 7,000 pairs of each part, the rule `metadata` dropped 2,000, and no edit changed any.
+    """
+    download_rows = [row for row in rows_of(section_of_two_parts) if row[0] == "download"]
+
+    # Stage, set, pairs dropped by each rule, pairs changed by each edit, pairs before and after.
+    assert download_rows == [
         ["download", "train.news", "metadata 2,000", "–", "7,000", "5,000"],
         ["download", "train.talks", "metadata 2,000", "–", "7,000", "5,000"],
     ]

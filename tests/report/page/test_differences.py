@@ -21,6 +21,7 @@ def describe(settings, other):
 
 
 def test_the_first_system_is_described_by_the_size_of_its_model(settings):
+    """The systems after it are described by the settings that differ from it."""
     model = settings.system_settings("base").model
 
     description = describe_rows(settings, {})["base"]
@@ -39,7 +40,7 @@ def test_a_system_that_differs_only_in_what_changes_no_weights_is_as_the_first(s
 
 
 def test_another_system_is_described_by_the_settings_that_change_its_weights(settings):
-    """How often it is validated changes no weights."""
+    """How often a training is validated changes no weights, so `validate_interval` is omitted."""
     base = settings.system_settings("base")
     train = replace(base.train, validate_interval=base.train.validate_interval + 1, max_updates=77)
     other = replace(base, model=replace(base.model, d_model=64), train=train)
@@ -48,12 +49,14 @@ def test_another_system_is_described_by_the_settings_that_change_its_weights(set
 
 
 def test_a_description_names_five_settings_and_counts_the_rest(settings):
+    """The description is one line below the name of a system."""
     base = settings.system_settings("base")
-    dropout = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
-    model = replace(base.model, dropout=dropout, bias=False, norm="pre", activation="gelu")
+    three_dropouts = replace(base.model.dropout, embedding=0.5, residual=0.5, attention=0.5)
+    model = replace(base.model, dropout=three_dropouts, bias=False, norm="pre", activation="gelu")
+    other_in_six_settings = replace(base, model=model)
 
-    description = describe(settings, replace(base, model=model))
+    description = describe(settings, other_in_six_settings)
 
     assert description.startswith("norm pre, activation gelu, dropout.embedding 0.5")
     assert description.endswith(" and 1 more")
-    assert description.count(",") == 4
+    assert len(description.split(", ")) == 5

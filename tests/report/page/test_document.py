@@ -60,24 +60,33 @@ def test_ids_are_unique(page):
 
 
 def test_the_page_begins_with_its_systems_and_corpora(text):
-    """Seven stages drop one of 10,000 pairs each."""
-    header = text[text.index("<header>") : text.index("</header>")]
-    words = " ".join(header.split())
+    """The corpus begins with 10,000 pairs, of which each of seven stages drops one."""
+    header_html = text[text.index("<header>") : text.index("</header>")]
+    header = " ".join(header_html.split())  # Lines of HTML end anywhere.
 
-    assert "2 systems (tiny, small), trained with seed 1 on" in words
-    assert "news-en-de (en to de, 9,993 sentence pairs to train on)." in words
+    assert "2 systems (tiny, small), trained with seed 1 on" in header
+    kept_pairs = 10_000 - 7
+    assert f"news-en-de (en to de, {kept_pairs:,} sentence pairs to train on)." in header
 
 
-def test_the_page_shows_commands_to_reproduce_and_to_score(page):
-    """The commit of a training may lack the page's results, so no command checks it out."""
+def test_the_page_shows_the_command_that_reproduces_the_results(page):
+    """`make reproduce` works in the present checkout.
+
+    `git checkout` of the commit that trained would be wrong: that commit may lack these results.
+    """
     provenance = page.sections["provenance"]
 
     assert "make reproduce" in provenance
     assert "git checkout" not in provenance
-    assert (
+
+
+def test_the_page_shows_the_command_that_scores_with_sacrebleu(page):
+    """Readers can check a BLEU score with sacreBLEU alone, without this program."""
+    command = (
         "sacrebleu data/split/news-en-de/test.first.de "
         "-i results/tiny/news-en-de/1/hypotheses/test.first.de -m bleu -w 2 --tokenize 13a"
-    ) in provenance
+    )
+    assert command in page.sections["provenance"]
 
 
 def test_the_page_names_the_commit_of_the_trainings(page, data):
@@ -88,18 +97,24 @@ def test_the_page_names_the_commit_of_the_trainings(page, data):
 
 @pytest.mark.parametrize("attribute", ["src", "href", "xlink:href", "action", "srcset", "poster"])
 def test_no_attribute_refers_to_another_file(page, attribute):
-    references = []
+    """The page is one file that can be mailed, so a link to another file would be broken.
+
+    A value that begins with # points into the page, and one with data: contains the data itself.
+    """
+    links_to_other_files = []
     for value in page.values(attribute):
         if not value.startswith(("#", "data:")):
-            references.append(value)
+            links_to_other_files.append(value)
 
-    assert references == []
+    assert links_to_other_files == []
 
 
 def test_the_page_loads_nothing_from_other_files(text, page):
-    tags = {tag for tag, _, _ in page.attributes}
+    """Style sheets, images and fonts are inside the page, so that it works without internet."""
+    tags = {tag for tag, _attribute, _value in page.attributes}
 
-    assert not tags & {"link", "img", "iframe", "object"}
+    tags_that_load_files = {"link", "img", "iframe", "object"}
+    assert not tags & tags_that_load_files
     assert "@import" not in text
     assert "url(http" not in text
 
@@ -109,6 +124,10 @@ def test_the_page_is_smaller_than_a_megabyte(text):
 
 
 def test_text_from_outside_is_escaped(data):
+    """Results may come from a stranger; a <script> in a name must not run in the reader's browser.
+
+    The page has one script of its own.
+    """
     hostile = "<script>alert(1)</script>\"'&"
     settings = dataclasses.replace(data.settings, experiment=hostile)
     records = changed(
@@ -117,9 +136,11 @@ def test_text_from_outside_is_escaped(data):
 
     text = html_page(ReportData(settings, records, data.root))
 
-    assert "<script>alert" not in re.sub('base64,[^"]*', "", text)
+    text_without_embedded_files = re.sub('base64,[^"]*', "", text)
+    assert "<script>alert" not in text_without_embedded_files
     assert text.count("<script>") == 1
-    assert hostile in Page(text).sections["provenance"]
+    shown_text = Page(text).sections["provenance"]
+    assert hostile in shown_text
 
 
 @pytest.fixture
@@ -142,6 +163,7 @@ def test_a_page_without_timings_has_no_column_of_training_times(bare_page):
 
 
 def test_a_damaged_curve_is_refused_with_its_path(data, root_copy):
+    """The first point of this training curve contains the update, but no number of tokens."""
     path = root_copy / data.training_runs[1].results_folder / "curves.json"
     path.write_text('{"training": [{"update": 3}], "validation": []}')
 

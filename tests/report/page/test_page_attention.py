@@ -63,11 +63,13 @@ def maps_of(body):
 
 
 def test_maps_of_all_systems_are_shown_the_baseline_first(data):
+    """Each of three systems stored the attention of the first line of both test sets."""
     body = attention.attention_section(data).body
 
+    shown_maps = [(entry["system"], entry["sentence"]) for entry in maps_of(body)]
     first = "news-en-de, test set first, line 1"
     second = "news-en-de, test set second, line 1"
-    assert [(entry["system"], entry["sentence"]) for entry in maps_of(body)] == [
+    assert shown_maps == [
         ("base", first),
         ("base", second),
         ("better", first),
@@ -83,9 +85,14 @@ def test_the_section_does_not_mention_room_if_all_maps_are_shown(data):
 
 
 def test_maps_of_the_first_systems_are_kept_if_there_is_no_room_for_all(data, monkeypatch):
+    """Attention maps are large, and a page of many megabytes opens slowly.
+
+    Here the limit is set to the size of four of the six maps, two for each system.
+    """
     all_maps = maps_text(attention.attention_section(data).body).strip("[]")
-    sizes = [len(text.encode()) for text in re.split(r',(?=\{"sentence")', all_maps)]
-    monkeypatch.setattr(attention, "MAX_BYTES", sum(sizes[:4]))
+    texts_of_maps = re.split(r',(?=\{"sentence")', all_maps)
+    size_of_four = sum(len(text.encode()) for text in texts_of_maps[:4])
+    monkeypatch.setattr(attention, "MAX_BYTES", size_of_four)
 
     body = attention.attention_section(data).body
 
@@ -101,7 +108,7 @@ def test_at_least_one_map_is_shown(data, monkeypatch):
 
 
 def test_there_is_no_section_if_no_sentence_has_a_map(data_copy):
-    """Sentences that are too long have no map."""
+    """Long sentences are stored without a map; if all are long, the section would be empty."""
     for system in SYSTEMS:
         write_attention(attention_file(data_copy, system), {"first": [], "second": []})
 
@@ -109,8 +116,9 @@ def test_there_is_no_section_if_no_sentence_has_a_map(data_copy):
 
 
 def test_tokens_are_escaped_and_have_no_control_characters(data_copy):
+    """Tokens stand inside a <script> element; `</script>` in a token must not end it."""
     hostile_tokens = ["</script><b>", "مرحبا", "\x01", "👍"]
-    weights = np.full((1, 1, 4, 4), 0.25, np.float32)
+    weights = np.full((1, 1, 4, 4), 0.25, np.float32)  # one layer, one head, four tokens
     maps = dict.fromkeys(ATTENTION_KINDS, AttentionMap(hostile_tokens, hostile_tokens, weights))
     sentence = SentenceAttention(1, maps)
     write_attention(attention_file(data_copy, "base"), {"first": [sentence], "second": [sentence]})
@@ -119,14 +127,18 @@ def test_tokens_are_escaped_and_have_no_control_characters(data_copy):
 
     assert "<b>" not in body
     assert body.count("<script") == 1
-    rows = maps_of(body)[0]["maps"]["cross"]["rows"]
-    assert rows == ["</script><b>", "مرحبا", "\ufffd", "👍"]
+    shown_tokens = maps_of(body)[0]["maps"]["cross"]["rows"]
+    replacement_character = "\ufffd"
+    assert shown_tokens == ["</script><b>", "مرحبا", replacement_character, "👍"]
 
 
 def test_there_is_no_section_if_the_settings_ask_for_no_attention(tmp_path):
-    settings = trees.settings_in(tmp_path, ("base",), {"news-en-de": ("first",)})
+    """Systems store attention only with the setting `decode.attention`."""
+    settings = trees.settings_in(
+        tmp_path, ("base",), {"news-en-de": ("first",)}, seeds=(1,), attention=None
+    )
     trees.write_texts(tmp_path, settings)
-    trees.write_run(tmp_path, settings, Run("base", "news-en-de", 1), 0.3)
+    trees.write_run(tmp_path, settings, Run("base", "news-en-de", 1), errors=0.3)
 
     data = ReportData(settings, collect(settings, tmp_path), tmp_path)
 

@@ -43,26 +43,37 @@ def summary_of(experiment, *rows, **changes):
 
 @pytest.fixture(scope="module")
 def summary(experiment):
-    """Return the summary of base with BLEU 20, and of big with BLEU 22.5 and the loss 1.25."""
+    """Return the summary of base with BLEU 20, and of big with BLEU 22.5 and the loss 1.25.
+
+    The other scores of a record follow from BLEU: chrF2 is 20 higher, chrF2++ 18 higher, and TER 9
+    lower. Their intervals reach from 1 below the score to 1 above it, that of BLEU to 2 above.
+    """
     return summary_of(
         experiment, record("base", 20.0), record("big", 22.5, p_value=0.001, loss=1.25)
     )
 
 
 def test_the_table_of_scores_shows_bleu_chrf2_and_costs(summary):
-    """The columns of two BLEU variants and of FLOPs by time are those of published numbers."""
+    """The system `big` has 22.5 BLEU, the baseline 20.0.
+
+    The corpus is WMT 2014, whose table also shows the systems of Vaswani et al. (2017). Ours have a
+    dash in the columns of these published numbers.
+    """
     table, *_ = summary.tables["summary"]
 
-    agreement = 88.333 / (1 + math.exp(-0.96639 * 2.5))  # Kocmi et al. 2024
+    bleu = 22.5
+    difference = bleu - 20.0
+    chrf2 = bleu + 20
+    agreement = 88.333 / (1 + math.exp(-0.96639 * difference))  # Kocmi et al. 2024
     assert table.row("big") == {
         "System": "big",
         "BLEU tokenized": "–",
         "BLEU compound-split": "–",
-        "BLEU": "22.5 [21.5, 24.5]",
-        "95% CI": "",
-        "Δ BLEU": "+2.5‡ p=0.001",
+        "BLEU": f"{bleu} [{bleu - 1}, {bleu + 2}]",
+        "95% CI": "",  # It is drawn.
+        "Δ BLEU": f"+{difference}‡ p=0.001",
         "human agreement": f"{agreement:.0f}%",
-        "chrF2": "42.5 [41.5, 43.5]",
+        "chrF2": f"{chrf2} [{chrf2 - 1}, {chrf2 + 1}]",
         "Parameters": "2.57M",
         "FLOPs": "3.3e18",
         "FLOPs, by time": "–",
@@ -79,18 +90,23 @@ def test_the_table_of_scores_is_titled_by_the_test_set(summary):
 
 
 def test_the_second_table_shows_the_other_scores(summary):
+    """All scores of the system `big` follow from its 22.5 BLEU, those of the baseline from 20.0."""
     _, other_scores, _ = summary.tables["summary"]
 
-    agreement = 93.0 / (1 + math.exp(-1.11427 * 2.5))  # Kocmi et al. 2024
+    chrf2 = 22.5 + 20
+    chrf2pp = 22.5 + 18
+    ter = 22.5 - 9
+    difference = 22.5 - 20.0
+    agreement = 93.0 / (1 + math.exp(-1.11427 * difference))  # Kocmi et al. 2024
     assert other_scores.row("big") == {
         "System": "big",
-        "chrF2": "42.5 [41.5, 43.5]",
-        "Δ chrF2": "+2.5‡ p=0.001",
+        "chrF2": f"{chrf2} [{chrf2 - 1}, {chrf2 + 1}]",
+        "Δ chrF2": f"+{difference}‡ p=0.001",
         "chrF2 human agreement": f"{agreement:.0f}%",
-        "chrF2++": "40.5 [39.5, 41.5]",
-        "Δ chrF2++": "+2.5‡ p=0.001",
-        "TER": "13.5 [12.5, 14.5]",
-        "Δ TER": "+2.5‡ p=0.001",
+        "chrF2++": f"{chrf2pp} [{chrf2pp - 1}, {chrf2pp + 1}]",
+        "Δ chrF2++": f"+{difference}‡ p=0.001",
+        "TER": f"{ter} [{ter - 1}, {ter + 1}]",
+        "Δ TER": f"+{difference}‡ p=0.001",
     }
 
 
@@ -102,7 +118,11 @@ def test_the_third_table_shows_the_losses(summary):
 
 
 def test_a_difference_is_marked_by_its_significance_after_holms_correction(experiment):
-    """Two systems are tested, so the smaller p is doubled: 0.03 is significant alone, 0.06 not."""
+    """With two systems to test, Holm's correction doubles the smaller p-value.
+
+    0.03 is below 0.05, but doubled it is not. † marks such a difference, which is significant
+    alone; ‡ would mark one that stays significant after the correction.
+    """
     base = record("base", 20.0)
     big = record("big", 21.0, p_value=0.03)
     odd = record("odd", 19.8, p_value=0.41)
@@ -135,6 +155,10 @@ def test_published_rows_are_marked_and_stand_above_ours(summary_with_thesis):
 
 
 def test_a_published_row_shows_bleu_and_cost_as_printed(summary_with_thesis):
+    """Table 2 of Vaswani et al. (2017) prints 28.4 BLEU and 2.3 * 10^19 FLOPs for English-German.
+
+    The authors counted BLEU after splitting compounds, and FLOPs by the time of training.
+    """
     table, *_ = summary_with_thesis.tables["summary"]
 
     row = table.row("Transformer (big) (published)")
@@ -143,16 +167,15 @@ def test_a_published_row_shows_bleu_and_cost_as_printed(summary_with_thesis):
 
 
 def test_a_published_row_has_dashes_for_what_was_not_published(summary_with_thesis):
+    """A thesis reports 25.5 lower-cased BLEU for its system `Ours <before>`, and nothing else."""
     table, *_ = summary_with_thesis.tables["summary"]
 
     row = table.row("Ours <before> (published)")
-    bleu = row.pop("BLEU lower-cased")
-    drawn_interval = row.pop("95% CI")
-    name, *other_cells = row.values()
-    assert name == "Ours <before> (published)"
-    assert bleu == "25.5"
-    assert drawn_interval == ""
-    assert set(other_cells) == {"–"}
+
+    assert row.pop("System") == "Ours <before> (published)"
+    assert row.pop("BLEU lower-cased") == "25.5"
+    assert row.pop("95% CI") == ""  # The page draws an interval here, or nothing.
+    assert set(row.values()) == {"–"}
 
 
 def test_the_summary_says_where_published_numbers_come_from(summary_with_thesis):

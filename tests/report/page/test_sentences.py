@@ -93,6 +93,7 @@ def without_spaces(text):
 
 
 def test_every_line_is_shown_with_its_number_source_and_reference(data, body):
+    """The first lines, HOSTILE, contain markup and control characters; other tests check these."""
     sources = read_text(data, "test.first.en")
     references = read_text(data, "test.first.de")
 
@@ -102,17 +103,19 @@ def test_every_line_is_shown_with_its_number_source_and_reference(data, body):
     for index, article in enumerate(articles):
         assert f"<h4>{index + 1}</h4>" in article
         if index >= len(HOSTILE):
-            texts = [unescape(text) for text in re.findall("<bdi>(.*?)</bdi>", article)]
-            assert texts[:2] == [sources[index], references[index]]
+            shown_source, shown_reference, *_translations = re.findall("<bdi>(.*?)</bdi>", article)
+            assert unescape(shown_source) == sources[index]
+            assert unescape(shown_reference) == references[index]
 
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_every_translation_is_shown_with_its_sentence_bleu(data, body, system):
-    bleu = sentence_bleu(read_translations(data, system), read_text(data, "test.first.de"), "de")
+    references = read_text(data, "test.first.de")
+    bleu_of_lines = sentence_bleu(read_translations(data, system), references, "de")
 
-    for index, article in enumerate(articles_of(body)):
-        _, shown_bleu = shown_translation(article, system)
-        assert shown_bleu == f"{bleu[index]:.1f}"
+    for bleu, article in zip(bleu_of_lines, articles_of(body), strict=True):
+        _translation, shown_bleu = shown_translation(article, system)
+        assert shown_bleu == f"{bleu:.1f}"
 
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
@@ -128,7 +131,11 @@ def test_a_translation_that_equals_its_reference_is_not_repeated(data, body, sys
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_marked_differences_contain_all_words_of_translation_and_reference(data, body, system):
-    """<ins> marks words that only the translation has, <del> those that only the reference has."""
+    """<ins> marks words that only the translation has, <del> those that only the reference has.
+
+    Without the deleted words the text must be the translation, without the inserted ones the
+    reference; otherwise the page would show words that nobody wrote.
+    """
     translations = read_translations(data, system)
     references = read_text(data, "test.first.de")
 
@@ -137,6 +144,7 @@ def test_marked_differences_contain_all_words_of_translation_and_reference(data,
         if index < len(HOSTILE) or is_equal:
             continue
         shown, _ = shown_translation(article, system)
+        # First remove the deleted (or inserted) words, then the remaining tags.
         translation = unescape(re.sub("<del>.*?</del>|</?(ins|bdi)>", "", shown))
         reference = unescape(re.sub("<ins>.*?</ins>|</?(del|bdi)>", "", shown))
         assert translation.split() == translations[index].split()
@@ -234,11 +242,12 @@ def small_body(data, monkeypatch):
 
 
 def test_a_section_without_room_for_all_lines_says_how_many_it_shows(small_body):
-    count = len(articles_of(small_body))
+    """The test set has 100 lines; the size of the section is limited to 16,000 bytes here."""
+    shown_lines = len(articles_of(small_body))
 
-    assert 5 < count < 100
-    assert f"The page has room for {count} of 100 lines" in small_body
-    assert f"<summary>{count} of 100 lines</summary>" in small_body
+    assert 5 < shown_lines < 100
+    assert f"The page has room for {shown_lines} of 100 lines" in small_body
+    assert f"<summary>{shown_lines} of 100 lines</summary>" in small_body
 
 
 def test_the_shown_lines_use_most_of_their_room(small_body):
@@ -248,11 +257,13 @@ def test_the_shown_lines_use_most_of_their_room(small_body):
 
 
 def test_lines_that_were_chosen_stay_in_the_order_of_the_test_set(small_body):
-    numbers = []
+    """The section has room for some of 100 lines, and takes the most interesting ones first."""
+    line_numbers = []
     for article in articles_of(small_body):
-        numbers += [int(number) for number in re.findall(r"<h4>(\d+)</h4>", article)]
+        (number,) = re.findall(r"<h4>(\d+)</h4>", article)
+        line_numbers.append(int(number))
 
-    assert numbers == sorted(numbers)
+    assert line_numbers == sorted(line_numbers)
 
 
 @pytest.fixture

@@ -43,9 +43,11 @@ def findings(*rows, deviations=None):
 
 
 def test_a_significant_difference_is_reported_for_its_test_set():
-    (text,) = findings(
-        record("news-en-de", "base", 20.0), record("news-en-de", "big", 22.0, p_value=0.001)
-    )
+    """One training of each system shows nothing about seeds, and the finding must say so."""
+    base = record("news-en-de", "base", 20.0)
+    big = record("news-en-de", "big", 22.0, p_value=0.001)
+
+    (text,) = findings(base, big)
 
     assert text == (
         "news-en-de: big is 2.0 BLEU better than base in these two trainings. Significant over the "
@@ -54,9 +56,10 @@ def test_a_significant_difference_is_reported_for_its_test_set():
 
 
 def test_a_difference_that_is_not_significant_is_called_uncertain():
-    (text,) = findings(
-        record("news-en-fr", "base", 20.0), record("news-en-fr", "big", 23.0, p_value=0.2)
-    )
+    base = record("news-en-fr", "base", 20.0)
+    big = record("news-en-fr", "big", 23.0, p_value=0.2)
+
+    (text,) = findings(base, big)
 
     assert text == (
         "news-en-fr: big is best, but perhaps not better than base. 3.0 BLEU above the baseline in "
@@ -65,9 +68,11 @@ def test_a_difference_that_is_not_significant_is_called_uncertain():
 
 
 def test_a_baseline_that_no_system_beats_is_reported():
-    (text,) = findings(
-        record("news-en-fr", "base", 20.0), record("news-en-fr", "big", 17.0, p_value=0.001)
-    )
+    """The difference is significant, but big is worse."""
+    base = record("news-en-fr", "base", 20.0)
+    big = record("news-en-fr", "big", 17.0, p_value=0.001)
+
+    (text,) = findings(base, big)
 
     assert text.startswith("news-en-fr: no system is better than the baseline base. BLEU 20.0")
 
@@ -94,8 +99,11 @@ def test_the_finding_says_how_much_more_the_better_system_costs():
 
 
 def test_a_metric_that_contradicts_a_significant_difference_is_named():
-    """chrF2 of the baseline is 40.0, 20 above its BLEU."""
-    base = record("news-en-de", "base", 20.0)
+    """In BLEU, big is 2.0 better; in chrF2 it is worse: 33.0, the baseline has 40.0.
+
+    The p-value of 0.001 is that of both metrics.
+    """
+    base = record("news-en-de", "base", 20.0, chrf2=40.0)
     big = record("news-en-de", "big", 22.0, p_value=0.001, chrf2=33.0)
 
     (text,) = findings(base, big)
@@ -104,12 +112,13 @@ def test_a_metric_that_contradicts_a_significant_difference_is_named():
 
 
 def test_a_metric_that_is_not_significantly_worse_is_not_named():
-    base = record("news-en-de", "base", 20.0)
+    """A lower chrF2 with p = 0.2 may be chance, so it contradicts nothing."""
+    base = record("news-en-de", "base", 20.0, chrf2=40.0)
     big = record("news-en-de", "big", 22.0, p_value=0.2, chrf2=33.0)
 
     (text,) = findings(base, big)
 
-    assert "favor" not in text
+    assert "Metrics that favor the baseline" not in text
 
 
 def test_an_only_system_is_reported_without_comparison():
@@ -121,24 +130,27 @@ def test_an_only_system_is_reported_without_comparison():
 @pytest.mark.parametrize(
     ("deviation", "verdict", "is_chance"),
     [
-        pytest.param(0.7, "and beyond seed variance", False, id="1.9 of 2.0 BLEU"),
-        pytest.param(0.8, "but within seed variance", True, id="2.2 of 2.0 BLEU"),
+        pytest.param(0.7, "and beyond seed variance", False, id="seeds differ by up to 1.9"),
+        pytest.param(0.8, "but within seed variance", True, id="seeds differ by up to 2.2"),
     ],
 )
 def test_a_difference_is_compared_with_the_seed_variance_of_committed_reports(
     deviation, verdict, is_chance
 ):
-    """Two trainings that differ in their seed alone differ by less than this in 95 % of cases."""
-    (text,) = findings(
-        record("news-en-de", "base", 20.0),
-        record("news-en-de", "big", 22.0, p_value=0.001),
-        deviations={REFERENCES_SHA256: deviation},
-    )
+    """The systems differ by 2.0 BLEU; would two seeds of one system differ by less?
 
-    seed_variance = 1.96 * 2**0.5 * deviation
+    Older reports say with which standard deviation the BLEU of one system varies over seeds. In 95
+    of 100 cases, two seeds differ by less than 1.96 * sqrt(2) times this deviation.
+    """
+    base = record("news-en-de", "base", 20.0)
+    big = record("news-en-de", "big", 22.0, p_value=0.001)
+
+    (text,) = findings(base, big, deviations={REFERENCES_SHA256: deviation})
+
+    seed_difference = 1.96 * 2**0.5 * deviation
     assert (
         f"Significant over the test lines (p=0.001), {verdict}, as estimated from reports/ "
-        f"({seed_variance:.1f} BLEU)"
+        f"({seed_difference:.1f} BLEU)"
     ) in text
     assert text.endswith(": it may be chance.") == is_chance
 
@@ -146,12 +158,16 @@ def test_a_difference_is_compared_with_the_seed_variance_of_committed_reports(
 @pytest.mark.parametrize(
     ("difference", "verdict"),
     [
-        pytest.param(1.0, "and beyond", id="larger than 0.98"),
-        pytest.param(0.96, "but within", id="smaller than 0.98"),
+        pytest.param(1.0, "and beyond", id="1.0 BLEU, larger than 0.98"),
+        pytest.param(0.96, "but within", id="0.96 BLEU, smaller than 0.98"),
     ],
 )
 def test_systems_with_several_seeds_are_compared_by_their_means(difference, verdict):
-    """The standard error of each difference over the test lines is 0.5, so 95 % lie within 0.98."""
+    """Three seeds show that the difference is no chance of training.
+
+    It may still be a chance of the test set: over its lines, the records of the helper give each
+    difference the standard error 0.5, so 95 % of the errors are below 1.96 * 0.5 = 0.98 BLEU.
+    """
     rows = []
     for seed in range(3):
         rows.append(record("news-en-de", "base", 20.0 + seed / 10, seed=seed))
@@ -166,7 +182,10 @@ def test_systems_with_several_seeds_are_compared_by_their_means(difference, verd
 
 
 def test_an_external_system_is_compared_without_seed_variance():
-    """Its translations come from a file, so there is no training that another seed would change."""
+    """Its translations come from a file, so there is no training that another seed would change.
+
+    A seed variance of 9.0 BLEU is known from other reports, and must not be mentioned.
+    """
     base = record("news-en-de", "base", 20.0)
     online = record("news-en-de", "online", 25.0, p_value=0.001, about="A service.")
 
@@ -251,17 +270,25 @@ def test_unseen_words_are_reported_as_a_share(texts_of_a_poor_corpus):
     assert texts_of_a_poor_corpus[title] == "5% of news-en-de, first"
 
 
-def test_there_is_no_caution_just_below_each_limit(tree):
-    """The limits are 10,000 pairs, errors in 10 % of 1,000 lines, and 5 % of unseen words."""
-    errors = {"any error": 99}
-    row = record("news-en-de", "base", 20.0, metrics=unseen_words(63), **errors)
+def test_a_corpus_at_the_limits_gets_no_caution(tree):
+    """Cautions begin below 10,000 pairs, at 10 % of lines with errors, and at 5 % unseen words.
+
+    A test set of these records has 1,000 lines, and 1,200 words that the training text contains.
+    """
+    unseen = 63  # 63 / (63 + 1,200) = 4.99 %
+    errors = {"any error": 99}  # 9.9 % of 1,000 lines
+    row = record("news-en-de", "base", 20.0, metrics=unseen_words(unseen), **errors)
 
     assert caution_texts(tree, row, kept_pairs=10_000) == {}
 
 
 def test_a_corpus_that_is_not_decontaminated_may_have_too_high_scores(tree):
-    """Decontamination removes test sentences from the training text."""
-    corpus = tree[0].corpora["news-en-de"]
+    """Decontamination removes test sentences from the training text.
+
+    Without it, a system may have learned the test sentences by heart.
+    """
+    settings, _root = tree
+    corpus = settings.corpora["news-en-de"]
     corpus = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
     row = record("news-en-de", "base", 20.0)
 
@@ -271,8 +298,12 @@ def test_a_corpus_that_is_not_decontaminated_may_have_too_high_scores(tree):
 
 
 def test_a_corpus_of_generated_text_is_named(tree):
-    """Files whose addresses begin with `copy:` are generated."""
-    corpus = tree[0].corpora["news-en-de"]
+    """A URL such as `copy:train.src` names text that the program itself generates: random symbols.
+
+    High scores on it say nothing about real text.
+    """
+    settings, _root = tree
+    corpus = settings.corpora["news-en-de"]
     train = {}
     for part, text in corpus.files.train.items():
         source = File(url="copy:train.src")
@@ -294,13 +325,18 @@ def test_a_corpus_of_generated_text_is_named(tree):
     ],
 )
 def test_a_caution_names_six_systems_and_counts_the_rest(tree, systems, last_entry):
+    """Each system, s1 to s6 or s7, has an error in 100 of 1,000 lines, 60 of them repetitions.
+
+    The caution is one text; without a limit, 50 systems would hide the other cautions.
+    """
     errors = {"any error": 100, "repetition": 60}
     rows = []
     for number in range(1, systems + 1):
         rows.append(record("news-en-de", f"s{number}", 20.0, **errors))
 
-    entries = caution_texts(tree, *rows)["Many lines with output errors"].split("; ")
+    text = caution_texts(tree, *rows)["Many lines with output errors"]
 
+    entries = text.split("; ")
     assert len(entries) == systems
     assert entries[5] == "10% of s6 on news-en-de, first, mostly repetition"
     assert entries[-1].endswith(last_entry)
@@ -357,16 +393,24 @@ def test_intervals_are_drawn_to_a_scale_between_multiples_of_five(summary_of_two
 def test_the_table_of_scores_names_the_test_set_the_scale_and_the_baseline(
     summary_of_two_systems,
 ):
-    """Intervals reach from 19 to 29, so the scale reaches from 15 to 30."""
+    """Base has BLEU 20 [19, 22], big 27 [26, 29].
+
+    Intervals are drawn on a scale that ends at multiples of 5: from 15 to 30 here.
+    """
     table, *_ = page_of(summary_of_two_systems).tables["summary"]
 
-    assert table.rows[0][:2] == ["news-en-de, test set first (1,000 sentences)", "15 30"]
+    title, scale, *_ = table.rows[0]
+    assert title == "news-en-de, test set first (1,000 sentences)"
+    assert scale == "15 30"
     assert table.row("big")["BLEU"] == "27.0 [26.0, 29.0]"
     assert table.marks == ["group", "baseline", ""]
 
 
 def test_the_deviation_over_seeds_is_drawn_as_the_interval(tree):
-    """Two seeds have BLEU 21 and 24: 22.5 with a deviation of 3 / sqrt(2), between 20 and 25."""
+    """Two seeds have BLEU 21 and 24: the mean is 22.5 and the standard deviation 3 / sqrt(2).
+
+    The line is drawn from 22.5 - 2.12 to 22.5 + 2.12, on a scale from 20 to 25.
+    """
     settings, root = tree
     rows = [
         record("news-en-de", "base", 21.0, seed=1),
@@ -374,11 +418,13 @@ def test_the_deviation_over_seeds_is_drawn_as_the_interval(tree):
     ]
     context = ReportData(replace(settings, seeds=(1, 2)), result_rows.frame(*rows), root)
 
-    body = summary_section(context).body
+    svg = summary_section(context).body
 
+    # x1 and x2 are the ends of the line, cx is the point of the mean: in the middle of the scale.
+    ((start, end),) = re.findall(r'x1="(.*?)%" x2="(.*?)%".*cx="50.0%"', svg)
+    mean = (21 + 24) / 2
     deviation = 3 / 2**0.5
-    start_percent = 100 * (22.5 - deviation - 20) / 5
-    end_percent = 100 * (22.5 + deviation - 20) / 5
-    ((start, end),) = re.findall(r'x1="(.*?)%" x2="(.*?)%".*cx="50.0%"', body)
+    start_percent = 100 * (mean - deviation - 20) / (25 - 20)
+    end_percent = 100 * (mean + deviation - 20) / (25 - 20)
     assert start == f"{start_percent:.1f}"
     assert end == f"{end_percent:.1f}"
