@@ -13,7 +13,6 @@ import micro
 
 pytestmark = pytest.mark.cluster
 
-UP_TO_DATE = "Data and pipelines are up to date."
 ACCESS_KEY_ID = "anyone"
 SECRET_ACCESS_KEY = "anything"
 REGION = "us-east-1"
@@ -107,7 +106,7 @@ def test_a_clone_prints_the_table_before_it_has_pulled_anything(first_clone, tmp
 
 
 def test_a_clone_that_has_pulled_is_up_to_date(second_clone):
-    assert second_clone.run("dvc", "status").strip() == UP_TO_DATE
+    assert second_clone.run("dvc", "status").strip() == "Data and pipelines are up to date."
 
 
 def test_a_clone_that_has_pulled_prints_the_same_table(first_clone, second_clone):
@@ -121,12 +120,18 @@ def test_a_clone_that_has_pulled_translates_in_the_same_way(first_clone, second_
     assert translate_two_sentences(second_clone) == expected_translations
 
 
-def test_the_table_of_a_clone_writes_the_html_report_and_changes_no_committed_file(second_clone):
-    """Its times are those of reports/costs.csv, which is committed."""
+def test_printing_the_table_in_a_clone_writes_the_html_report_and_keeps_committed_files(
+    second_clone,
+):
+    """The training times in the report come from reports/costs.csv, which is committed.
+
+    A new costs.csv with times of this machine would be a change for Git.
+    """
     print_table(second_clone)
 
     assert "</html>" in second_clone.read("reports/index.html")
-    assert second_clone.run("git", "status", "--porcelain") == ""
+    changes = second_clone.run("git", "status", "--porcelain")
+    assert changes == ""
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +149,8 @@ def clone_with_new_system(first_clone, tmp_path_factory):
     return SimpleNamespace(project=clone, stages=stages)
 
 
-def test_a_clone_that_has_pulled_runs_only_a_new_system(clone_with_new_system):
+def test_after_a_pull_dvc_runs_only_the_stages_of_a_new_system(clone_with_new_system):
+    """The clone pulled the results of tiny and wide; then params.yaml got the system deep."""
     assert sorted(clone_with_new_system.stages) == [
         "average@deep-own-1",
         "fresh@deep-1",
@@ -160,9 +166,11 @@ def test_a_clone_that_has_pulled_runs_only_a_new_system(clone_with_new_system):
 def test_a_third_clone_pulls_the_results_that_the_second_has_pushed(
     clone_with_new_system, tmp_path
 ):
-    third_clone = clone_project(clone_with_new_system.project, tmp_path)
+    """The second clone has run a new system, deep, and pushed its results to the S3 server."""
+    second_clone = clone_with_new_system.project
+    third_clone = clone_project(second_clone, tmp_path)
 
     third_clone.run("dvc", "pull")
 
-    assert third_clone.run("dvc", "status").strip() == UP_TO_DATE
-    assert print_table(third_clone) == print_table(clone_with_new_system.project)
+    assert third_clone.run("dvc", "status").strip() == "Data and pipelines are up to date."
+    assert print_table(third_clone) == print_table(second_clone)

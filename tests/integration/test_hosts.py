@@ -123,12 +123,14 @@ def trained_by_two_hosts(tmp_path_factory):
 
 
 def test_two_hosts_train_with_the_losses_of_one_process(trained_by_two_hosts, tmp_path):
+    """The hosts share the batches of each update, so the sum of their gradients is the same."""
     one_process_root = fresh(trained_by_two_hosts, tmp_path)
+
     train(one_process_root)
 
-    expected_losses = read_losses(one_process_root)
-
-    assert read_losses(trained_by_two_hosts) == pytest.approx(expected_losses, rel=1e-3)
+    losses_of_one_process = read_losses(one_process_root)
+    losses_of_two_hosts = read_losses(trained_by_two_hosts)
+    assert losses_of_two_hosts == pytest.approx(losses_of_one_process, rel=1e-3)
 
 
 def test_two_hosts_train_to_the_last_update(trained_by_two_hosts):
@@ -156,8 +158,13 @@ def test_one_record_of_timings_counts_the_processes_of_all_hosts(trained_by_two_
         ),
     ],
 )
-def test_a_wrong_argument_of_the_script_is_named(arguments, message):
-    """The arguments are HOST:PORT, the number of this host, of all hosts, and of processes."""
+def test_the_script_that_starts_a_training_on_several_hosts_names_a_wrong_argument(
+    arguments, message
+):
+    """A right call, on the first of two hosts with four processes each: train.sh host1:29400 0 2 4.
+
+    Then follow a system, a corpus and a seed.
+    """
     run = ["small", "phrasebook-en-de", "1"]
     command = [str(SCRIPT), *arguments.split(), *run]
 
@@ -174,6 +181,10 @@ for_each_host = pytest.mark.parametrize("host_number", [0, 1], ids=["host 0", "h
 def test_a_training_with_a_killed_process_goes_on_from_its_checkpoint_to_equal_results(
     trained_by_two_hosts, tmp_path, two_hosts, host_number
 ):
+    """Each host has one training process. One of them is killed after update 50.
+
+    The reference is `trained_by_two_hosts`, the same training without an interruption.
+    """
     training = Training(fresh(trained_by_two_hosts, tmp_path), two_hosts)
     training.wait_for_update(50)
 
@@ -199,6 +210,10 @@ def endless_training(trained_by_two_hosts, tmp_path, two_hosts):
 
 
 def test_a_cut_link_ends_the_training_on_both_hosts_after_the_timeout(endless_training):
+    """The network between the hosts fails during a training; each waits for the other one.
+
+    Without an end, both would occupy their GPUs until the job's time limit.
+    """
     hosts = endless_training.hosts
 
     cut(hosts[0])
@@ -213,7 +228,8 @@ def test_a_cut_link_ends_the_training_on_both_hosts_after_the_timeout(endless_tr
 
 
 @for_each_host
-def test_a_lost_host_ends_the_training_on_the_other_one(endless_training, host_number):
+def test_a_lost_host_ends_the_training_on_the_other_host(endless_training, host_number):
+    """All processes of one host are killed at once, as by a power failure."""
     other_number = 1 - host_number
     other_host = endless_training.hosts[other_number]
 
@@ -225,8 +241,13 @@ def test_a_lost_host_ends_the_training_on_the_other_one(endless_training, host_n
 
 
 def test_sigterm_to_the_torchrun_of_one_host_saves_the_training_on_both(endless_training):
-    """A scheduler sends SIGTERM to end a job, and may send it to one of its hosts only."""
-    endless_training.torchruns[endless_training.hosts[1]].send_signal(signal.SIGTERM)
+    """A scheduler such as SLURM sends SIGTERM to end a job, perhaps only to one of its hosts.
+
+    torchrun starts the training process of a host and passes the signal on.
+    """
+    second_host = endless_training.hosts[1]
+
+    endless_training.torchruns[second_host].send_signal(signal.SIGTERM)
 
     assert 0 not in endless_training.exit_statuses()
     for host in endless_training.hosts:

@@ -136,24 +136,29 @@ def test_the_baseline_stands_first_until_the_table_is_sorted(page):
     assert first_cell == "Baseline: tiny"
 
 
-def test_the_first_click_on_a_head_sorts_the_highest_score_first(page):
-    systems_before = column_texts(page, 0)
+def test_the_first_click_on_a_column_head_sorts_the_highest_score_first(page):
+    """Column 0 of the table has the names of the systems, column 1 their BLEU.
 
-    click_head(page, 1)  # BLEU
+    `head_orders` reads the attribute aria-sort, by which a screen reader tells the order.
+    """
+    systems_before = column_texts(page, column=0)
 
-    bleu = column_numbers(page, 1)
+    click_head(page, column=1)
+
+    bleu = column_numbers(page, column=1)
     assert bleu == sorted(bleu, reverse=True)
-    assert column_texts(page, 0) != systems_before
+    assert column_texts(page, column=0) != systems_before
     assert head_orders(page) == [None, "descending", None]
 
 
-def test_the_second_click_on_a_head_sorts_the_lowest_score_first(page):
-    click_head(page, 1)
-    highest_first = column_numbers(page, 1)
+def test_the_second_click_on_a_column_head_sorts_the_lowest_score_first(page):
+    """Column 1 has the BLEU of the systems."""
+    click_head(page, column=1)
+    highest_first = column_numbers(page, column=1)
 
-    click_head(page, 1)
+    click_head(page, column=1)
 
-    assert column_numbers(page, 1) == highest_first[::-1]
+    assert column_numbers(page, column=1) == highest_first[::-1]
     assert head_orders(page)[1] == "ascending"
 
 
@@ -162,31 +167,35 @@ def test_the_second_click_on_a_head_sorts_the_lowest_score_first(page):
     [pytest.param(1, True, id="highest first"), pytest.param(2, False, id="lowest first")],
 )
 def test_the_baseline_comes_last_when_sorted_by_difference(page, clicks, is_highest_first):
-    """The column has differences from the baseline, which itself has a dash there."""
+    """Column 3 has each system's difference from the baseline, such as "+1.2‡ p=0.01".
+
+    The baseline itself has a dash there.
+    """
     for _ in range(clicks):
-        click_head(page, 3)
+        click_head(page, column=3)
 
-    *differences, baseline = column_texts(page, 3)
-    values = [float(text.split()[0].rstrip("†‡")) for text in differences]
-    assert baseline == "–"
-    assert values == sorted(values, reverse=is_highest_first)
-
-
-def test_a_click_on_the_head_of_systems_sorts_by_name(page):
-    systems_before = column_texts(page, 0)
-
-    click_head(page, 0)
-
-    assert column_texts(page, 0) == sorted(systems_before)
+    *texts_of_differences, text_of_baseline = column_texts(page, column=3)
+    differences = [float(text.split()[0].rstrip("†‡")) for text in texts_of_differences]
+    assert text_of_baseline == "–"
+    assert differences == sorted(differences, reverse=is_highest_first)
 
 
-def test_sorted_rows_stay_below_the_name_of_their_test_set(page):
-    click_head(page, 0)
+def test_a_click_on_the_head_of_the_first_column_sorts_by_the_name_of_the_system(page):
+    """Column 0 of the table has the names of the systems."""
+    systems_before = column_texts(page, column=0)
 
-    test_set_rows = find_all(page, "#summary > .wide tr.group")
-    assert len(test_set_rows) == 2
-    assert "set first" in test_set_rows[0].text
-    assert "set first" not in test_set_rows[1].text
+    click_head(page, column=0)
+
+    assert column_texts(page, column=0) == sorted(systems_before)
+
+
+def test_sorting_keeps_the_headings_of_the_two_test_sets_in_the_table(page):
+    """The table has a heading row for the test sets first and second, each above its rows."""
+    click_head(page, column=0)
+
+    first_heading, second_heading = find_all(page, "#summary > .wide tr.group")
+    assert "set first" in first_heading.text
+    assert "set first" not in second_heading.text
 
 
 def test_charts_show_the_curves_of_the_first_six_systems(page):
@@ -194,26 +203,31 @@ def test_charts_show_the_curves_of_the_first_six_systems(page):
 
 
 def test_a_box_of_the_legend_hides_or_shows_the_curves_of_its_system(page):
+    """There are eight systems: tiny, small, and c to h. At first, six have visible curves."""
+    assert systems_with_curves(page) == ["tiny", "small", "c", "d", "e", "f"]
     boxes = find_all(page, ".legend input")
-    assert len(boxes) == len(SYSTEMS)
+    assert len(boxes) == 8
 
-    boxes[0].click()
-    boxes[7].click()
+    boxes[0].click()  # hides tiny
+    boxes[7].click()  # shows h
 
     assert systems_with_curves(page) == ["small", "c", "d", "e", "f", "h"]
     assert not boxes[0].is_selected()
     assert boxes[7].is_selected()
 
 
-def test_buttons_of_the_legend_show_the_curves_of_all_systems_or_of_none(page):
+def test_the_buttons_of_the_legend_show_the_curves_of_all_systems_or_of_none(page):
+    """The legend beside the learning curves has two buttons, "all" and "none"."""
     (legend,) = find_all(page, ".legend")
     all_button, none_button = legend.find_elements("css selector", "button")
 
     all_button.click()
-    assert systems_with_curves(page) == list(SYSTEMS)
-
+    systems_after_all = systems_with_curves(page)
     none_button.click()
-    assert systems_with_curves(page) == []
+    systems_after_none = systems_with_curves(page)
+
+    assert systems_after_all == ["tiny", "small", "c", "d", "e", "f", "g", "h"]
+    assert systems_after_none == []
 
 
 def test_all_curves_are_printed(page):
@@ -221,11 +235,13 @@ def test_all_curves_are_printed(page):
         assert systems_with_curves(page) == list(SYSTEMS)
 
 
-def test_sentences_are_printed_but_no_buttons_and_nothing_that_is_folded(page):
+def test_a_printed_page_contains_the_sentences_and_hides_controls_and_folded_parts(page):
+    """Buttons, the navigation and the attention maps only work on a screen."""
     with emulated_media(page, "print"):
         for element in find_all(page, ".legend button, details:not([open]), #attention, nav"):
             assert not element.is_displayed()
-        assert find_all(page, "#sentences article")[0].is_displayed()
+        first_sentence = find_all(page, "#sentences article")[0]
+        assert first_sentence.is_displayed()
 
 
 def test_a_printed_training_time_stands_in_one_line(page):
@@ -234,16 +250,22 @@ def test_a_printed_training_time_stands_in_one_line(page):
             assert page.script(COUNT_LINES, cell) == 1
 
 
-def test_a_printed_table_is_not_wider_than_the_paper(page):
-    a4_width_between_margins = 703
+def test_a_printed_table_fits_the_width_of_the_paper(page):
+    """SCROLLING_BOXES finds the parts of the page that are wider than their place and scroll.
+
+    Paper does not scroll, so columns would be cut off.
+    """
+    a4_width_between_margins = 703  # pixels
 
     with emulated_media(page, "print"):
         page.resize(a4_width_between_margins)
+        parts_that_scroll = page.script(SCROLLING_BOXES)
 
-        assert page.script(SCROLLING_BOXES) == []
+    assert parts_that_scroll == []
 
 
 def test_a_page_has_dark_text_on_white_ground_by_default(page):
+    """COLORS reads the colors that the browser uses for some parts of the page."""
     colors = page.script(COLORS)
 
     assert colors["page"] == "rgb(255, 255, 255)"
@@ -251,7 +273,11 @@ def test_a_page_has_dark_text_on_white_ground_by_default(page):
     assert colors["first curve"] == "rgb(0, 114, 178)"
 
 
-def test_a_page_has_light_text_on_dark_ground_for_readers_who_prefer_that(page):
+def test_a_page_has_light_text_on_dark_ground_for_readers_who_prefer_dark_pages(page):
+    """The operating system tells the browser whether its user prefers dark pages.
+
+    COLORS reads the colors that the browser uses for some parts of the page.
+    """
     with emulated_media(page, prefers_color_scheme="dark"):
         colors = page.script(COLORS)
 
@@ -260,22 +286,27 @@ def test_a_page_has_light_text_on_dark_ground_for_readers_who_prefer_that(page):
     assert colors["first curve"] == "rgb(86, 180, 240)"
 
 
-def test_a_page_is_printed_in_light_colors_for_readers_who_prefer_dark_ones(page):
+def test_a_reader_who_prefers_dark_pages_prints_in_light_colors(page):
+    """A dark page would use up the ink. COLORS reads the colors of some parts of the page."""
     light_colors = page.script(COLORS)
 
     with emulated_media(page, "print", prefers_color_scheme="dark"):
-        assert page.script(COLORS) == light_colors
+        printed_colors = page.script(COLORS)
+
+    assert printed_colors == light_colors
 
 
-def test_a_page_without_scripts_shows_all_curves_and_no_controls(page, page_file):
+def test_a_page_without_scripts_shows_the_curves_of_all_systems_and_hides_controls(page, page_file):
+    """Some mail programs and readers forbid JavaScript; then buttons could do nothing."""
     page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         page.open(page_file.as_uri())
 
         assert find_all(page, "th button") == []
         assert find_all(page, ".legend button") == []
-        assert not any(box.is_displayed() for box in find_all(page, ".legend input"))
-        assert systems_with_curves(page) == list(SYSTEMS)
+        for box in find_all(page, ".legend input"):
+            assert not box.is_displayed()
+        assert systems_with_curves(page) == ["tiny", "small", "c", "d", "e", "f", "g", "h"]
     finally:
         page.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
@@ -291,29 +322,37 @@ for_window_widths = pytest.mark.parametrize(
 
 
 @for_window_widths
-def test_a_page_does_not_scroll_sideways(page, width):
+def test_a_page_fits_into_the_width_of_the_window(page, width):
+    """SCROLLING_BOXES finds the parts of the page that are wider than their place and scroll."""
     page.resize(width)
     open_all_details(page)
 
-    assert page.script("return document.documentElement.scrollWidth <= innerWidth")
-    assert page.script(SCROLLING_BOXES) == []
+    page_width = page.script("return document.documentElement.scrollWidth")
+    window_width = page.script("return innerWidth")
+    parts_that_scroll = page.script(SCROLLING_BOXES)
+
+    assert page_width <= window_width
+    assert parts_that_scroll == []
 
 
 @for_window_widths
 def test_a_page_can_be_drawn(page, width, tmp_path):
+    """A picture of an empty window is a file of less than 10,000 bytes."""
     page.resize(width)
     open_all_details(page)
 
     picture = tmp_path / "page.png"
     page.driver.save_screenshot(str(picture))
 
-    blank_page_bytes = 10_000  # a picture of an empty window is smaller
-    assert picture.stat().st_size > blank_page_bytes
+    assert picture.stat().st_size > 10_000
 
 
 @for_window_widths
 def test_text_of_charts_is_larger_than_eight_pixels(page, width):
-    """A chart is scaled to the window, and its text with it."""
+    """A chart is scaled to the window, and its text with it; smaller text is hard to read.
+
+    The script multiplies the font size of each text by the scale of its chart.
+    """
     page.resize(width)
     open_all_details(page)
 
@@ -331,19 +370,26 @@ def test_text_of_charts_is_larger_than_eight_pixels(page, width):
 
 @for_window_widths
 def test_a_score_and_its_interval_stand_in_one_line(page, width):
+    """A cell of the table shows a score such as "30.1 ± 0.5". COUNT_LINES counts its lines."""
     page.resize(width)
 
     cells = find_all(page, "#summary > .wide td.number span")
 
     metrics = 2  # BLEU and chrF2
     test_sets = 2
-    assert len(cells) == metrics * test_sets * len(SYSTEMS)
+    systems = 8
+    assert len(cells) == metrics * test_sets * systems
     for cell in cells:
-        assert page.script(COUNT_LINES, cell) == 1
+        lines = page.script(COUNT_LINES, cell)
+        assert lines == 1
 
 
 @for_window_widths
-def test_the_caption_of_scores_covers_the_shadow_that_marks_a_scrolling_table(page, width):
+def test_the_caption_above_the_table_of_scores_has_a_white_ground(page, width):
+    """A table that is wider than the window has a shadow at its side.
+
+    A caption with a transparent ground would show the shadow behind its text.
+    """
     page.resize(width)
 
     color = page.script(
@@ -354,6 +400,10 @@ def test_the_caption_of_scores_covers_the_shadow_that_marks_a_scrolling_table(pa
 
 
 def test_on_a_phone_a_number_stands_after_the_name_of_its_column(page):
+    """A narrow window shows the cells of a row below each other, without the head of the table.
+
+    CSS writes the name of the column before each cell.
+    """
     page.resize(390)
 
     name = page.script("""
@@ -364,18 +414,26 @@ def test_on_a_phone_a_number_stands_after_the_name_of_its_column(page):
 
 
 def test_on_a_phone_cells_without_a_number_are_hidden(page):
+    """Such a cell contains a dash. A narrow window shows the cells of a row below each other."""
     page.resize(390)
 
-    shown_texts = {cell.text for cell in find_all(page, "#summary td") if cell.is_displayed()}
+    visible_texts = []
+    for cell in find_all(page, "#summary td"):
+        if cell.is_displayed():
+            visible_texts.append(cell.text)
 
-    assert "–" not in shown_texts
+    assert "–" not in visible_texts
 
 
 def test_a_link_of_the_navigation_scrolls_to_its_section(page):
+    """The navigation, 52 pixels high, stays at the top of the window.
+
+    The section must begin below it, at most 30 pixels away.
+    """
     (link,) = find_all(page, 'nav a[href="#cost"]')
 
     link.click()
 
-    # The navigation, 52 pixels high, stays at the top and must not cover the section.
     page.wait("Math.abs(document.querySelector('#cost').getBoundingClientRect().top - 52) < 30")
-    assert find_all(page, "nav")[0].is_displayed()
+    (navigation,) = find_all(page, "nav")
+    assert navigation.is_displayed()

@@ -130,37 +130,40 @@ def test_the_list_shows_all_lines_by_number_at_first(page):
 
 
 def test_a_search_in_sources_ignores_case_and_shows_the_lines_with_the_word(page, source_lines):
+    """The page lists the 100 sentences of a test set. The word is entered in capitals."""
     word = source_lines[20].split()[0]
-    expected_numbers = lines_with(word, source_lines)
+    line_numbers = lines_with(word, source_lines)
 
     choose_sentences(page, "in", "source")
     choose_sentences(page, "Find", word.upper())
 
-    assert shown_numbers(page) == expected_numbers
-    assert count_text(page) == f"{len(expected_numbers)} of {TEST_SET_LINES} lines"
+    assert shown_numbers(page) == line_numbers
+    assert count_text(page) == f"{len(line_numbers)} of 100 lines"
 
 
 def test_a_search_in_outputs_is_limited_to_the_chosen_system(page, small_translations):
-    """Each system has this wrong word in other lines."""
+    """The systems tiny and small both produce the wrong word qzxwrong, but in different lines."""
+    line_numbers = lines_with("qzxwrong", small_translations)
+
     choose_sentences(page, "in", "outputs")
     choose_sentences(page, "Find", "qzxwrong")
-
     choose_sentences(page, "Show", "small")
 
-    assert shown_numbers(page) == lines_with("qzxwrong", small_translations)
+    assert shown_numbers(page) == line_numbers
 
 
 @pytest.mark.parametrize("number", [21, 22, 23])
 def test_a_search_for_a_whole_translation_finds_its_line(page, small_translations, number):
-    """The page marks how outputs differ from references, and the search must not see the marks.
+    """The page marks the words in which an output differs from its reference.
 
-    Spaces do not matter either: the line is entered with more of them than it has.
+    The search must ignore these marks, and additional spaces: here the spaces are doubled.
     """
     translation = small_translations[number - 1]
+    with_double_spaces = translation.replace(" ", "  ")
+
     choose_sentences(page, "in", "outputs")
     choose_sentences(page, "Show", "small")
-
-    choose_sentences(page, "Find", f"  {translation.replace(' ', '  ')} ")
+    choose_sentences(page, "Find", f"  {with_double_spaces} ")
 
     assert number in shown_numbers(page)
 
@@ -176,6 +179,7 @@ def test_a_search_without_a_match_shows_no_line(page):
     [pytest.param("worst", False, id="worst"), pytest.param("best", True, id="best")],
 )
 def test_lines_are_sorted_by_the_scores_of_the_chosen_system(page, order, is_highest_first):
+    """The page shows a score for each translation of a sentence, here of the system small."""
     choose_sentences(page, "Show", "small")
 
     choose_sentences(page, "Sort by", order)
@@ -185,7 +189,8 @@ def test_lines_are_sorted_by_the_scores_of_the_chosen_system(page, order, is_hig
     assert scores[0] != scores[-1]
 
 
-def test_lines_of_one_system_hide_the_translations_of_the_other(page):
+def test_choosing_a_system_hides_the_translations_of_the_other_system(page):
+    """The page has translations by the systems tiny and small; the user chooses small."""
     choose_sentences(page, "Show", "small")
     choose_sentences(page, "Sort by", "worst")
 
@@ -205,6 +210,10 @@ def score_differences(page):
 
 
 def test_lines_are_sorted_by_the_difference_from_the_baseline(page):
+    """`score_differences` reads from the page how much small scores above tiny in each line.
+
+    The sentences on which small gains most come first.
+    """
     choose_sentences(page, "Show", "small")
 
     choose_sentences(page, "Sort by", "above")
@@ -214,7 +223,11 @@ def test_lines_are_sorted_by_the_difference_from_the_baseline(page):
 
 
 def test_lines_are_sorted_by_how_much_the_systems_differ(page):
-    choose_sentences(page, "Show", "")
+    """`score_differences` reads from the page how much small scores above tiny in each line.
+
+    Lines with a large difference come first, whichever system is better.
+    """
+    choose_sentences(page, "Show", "")  # all systems
 
     choose_sentences(page, "Sort by", "spread")
 
@@ -224,20 +237,21 @@ def test_lines_are_sorted_by_how_much_the_systems_differ(page):
 
 
 def test_lines_are_sorted_back_by_number(page):
+    """The page lists the 100 sentences of a test set; first the user sorts them otherwise."""
     choose_sentences(page, "Sort by", "spread")
 
     choose_sentences(page, "Sort by", "number")
 
-    assert shown_numbers(page) == list(range(1, TEST_SET_LINES + 1))
+    assert shown_numbers(page) == list(range(1, 101))
 
 
-def test_a_box_hides_lines_that_all_systems_translate_equally(page):
-    """The first four lines, which are hostile, have equal translations."""
+def test_a_check_box_hides_the_lines_that_all_systems_translate_equally(page):
+    """In this test set of 100 lines, both systems translate the first four lines equally."""
     page.script("document.querySelector('#sentences .choices input[type=checkbox]').click()")
 
     numbers = shown_numbers(page)
-    assert 0 < len(numbers) < TEST_SET_LINES
-    assert not set(numbers) & {1, 2, 3, 4}
+    assert 0 < len(numbers) < 100
+    assert set(numbers).isdisjoint({1, 2, 3, 4})
 
 
 def small_attention(report_data):
@@ -260,20 +274,29 @@ def map_cells(page):
 def test_the_map_shows_the_attention_of_the_chosen_layer_and_head(
     page, report_data, kind, layer, head
 ):
-    choose_attention(page, "System", "small")
+    """The page shows the attention weights as percentages: a row per target token.
 
+    The expected weights are read from the file attention.json. The user may also choose the mean
+    over all heads.
+    """
+    weights_by_head = small_attention(report_data)[kind].weights[int(layer)]
+    weights = weights_by_head.mean(0) if head == "mean" else weights_by_head[int(head)]
+    expected_percentages = (100 * weights).round().astype(int).tolist()
+
+    choose_attention(page, "System", "small")
     choose_attention(page, "Kind", kind)
     choose_attention(page, "Layer", layer)
     choose_attention(page, "Head", head)
 
-    weights_by_head = small_attention(report_data)[kind].weights[int(layer)]
-    weights = weights_by_head.mean(0) if head == "mean" else weights_by_head[int(head)]
-    percentages = (100 * weights).round().astype(int).tolist()
-    assert map_cells(page) == percentages
+    assert map_cells(page) == expected_percentages
 
 
-def test_a_cell_of_the_map_names_its_tokens_and_its_share(page, report_data):
-    """The target's first token, which is the whole hostile line, attends to the start."""
+def test_a_cell_of_the_attention_map_names_both_tokens_and_the_percentage(page, report_data):
+    """The mouse pointer on a cell shows: TARGET TOKEN ← ATTENDED TOKEN: PERCENTAGE.
+
+    In decoder self-attention, the first row is of the first target token, here HOSTILE[-1], and the
+    first column of the start token <s>.
+    """
     choose_attention(page, "System", "small")
     choose_attention(page, "Kind", "decoder")
     choose_attention(page, "Layer", "0")
@@ -286,7 +309,7 @@ def test_a_cell_of_the_map_names_its_tokens_and_its_share(page, report_data):
 
 
 def test_a_script_in_a_sentence_is_shown_as_text(page):
-    """The first sentence is a script that would change the title of the page."""
+    """HOSTILE[0], the first sentence, is a script that would change the title of the page."""
     first_sentence = page.script("return document.querySelector('.lines article bdi').textContent")
 
     assert first_sentence == HOSTILE[0]
@@ -306,8 +329,12 @@ def test_a_word_longer_than_the_window_does_not_widen_the_page(page, width):
 
 
 @for_window_widths
-def test_a_long_name_of_a_system_stays_above_the_next_line(page, width):
-    """Also if its translation is a single word, which is less high than the name."""
+def test_a_long_name_of_a_system_does_not_overlap_the_next_line(page, width):
+    """A long name takes two lines, and its translation, a single word, takes one.
+
+    The script renames both systems in line 11 and measures by how many pixels each name overlaps
+    the row below it.
+    """
     page.resize(width)
 
     overlaps_in_pixels = page.script(

@@ -28,23 +28,27 @@ def pictures():
     return module
 
 
-def test_the_committed_picture_of_the_pipeline_is_that_of_todays_stages(pictures):
+def test_the_committed_picture_of_the_pipeline_shows_the_stages_of_dvc_yaml(pictures):
     committed = (IMAGES / "graph.svg").read_text("utf-8")
 
     assert committed == pictures.graph_svg(), "run: python docs/pictures.py"
 
 
-def test_the_committed_picture_of_scores_is_that_of_todays_results(pictures):
+def test_the_committed_picture_of_scores_shows_the_committed_results(pictures):
+    """The README shows docs/images/table.svg; new results need a new picture."""
     committed = (IMAGES / "table.svg").read_text("utf-8")
 
-    todays_picture = pictures.table_svg(bleuprint.results(ROOT))
+    new_picture = pictures.table_svg(bleuprint.results(ROOT))
 
-    assert committed == todays_picture, "run: python docs/pictures.py"
+    assert committed == new_picture, "run: python docs/pictures.py"
 
 
-def test_arrows_lead_from_each_stage_to_those_that_need_its_output(pictures, tmp_path):
-    """An arrow that others imply is left out: here from a to c, since a leads to b and b to c."""
-    graph = """\
+def test_arrows_lead_from_each_stage_to_the_stages_that_read_its_output(pictures, tmp_path):
+    """In the graph, c also reads an output of a. The picture omits this arrow.
+
+    The arrows from a to b and from b to c imply it.
+    """
+    dvc_yaml = """\
 stages:
   a:
     foreach: x
@@ -54,7 +58,7 @@ stages:
   d: {cmd: x, deps: [data/abc], outs: [d.json]}
   e: {cmd: x, deps: [data], outs: [e]}
 """
-    (tmp_path / "dvc.yaml").write_text(graph)
+    (tmp_path / "dvc.yaml").write_text(dvc_yaml)
 
     arrows = pictures.edges(load_entries(tmp_path))
 
@@ -83,13 +87,18 @@ def score_picture():
 
 
 def test_the_picture_shows_scores_and_significant_differences(score_picture, bleu_rows):
-    """Each difference from the baseline is significant, which ‡ says."""
-    texts = [text.text for text in score_picture.iter("{http://www.w3.org/2000/svg}text")]
+    """The mark ‡ says that a difference from the baseline is significant, as all here are.
+
+    `bleu_rows` are the BLEU scores in the committed results.
+    """
+    texts = []
+    for element in score_picture.iter("{http://www.w3.org/2000/svg}text"):
+        texts.append(element.text)
 
     for row in bleu_rows.itertuples():
         assert f"{row.value:.1f}" in texts
-        has_difference = row.difference is not None and not math.isnan(row.difference)
-        if has_difference:
+        is_baseline = row.difference is None or math.isnan(row.difference)
+        if not is_baseline:
             assert f"{row.difference:+.1f}‡" in texts
 
 
@@ -107,9 +116,11 @@ def horizontal_lines(svg, shorter_than):
 
 
 def test_the_picture_draws_confidence_intervals_to_scale(score_picture, bleu_rows):
-    """The scale of a corpus goes from a multiple of 5 BLEU below its intervals to one above."""
-    scale_pixels = 170
+    """The picture has a scale of 170 pixels for each corpus.
 
+    The scale starts at the multiple of 5 BLEU below all intervals and ends at the one above them.
+    """
+    scale_pixels = 170
     expected_lengths = []
     for _, rows in bleu_rows.groupby("corpus"):
         scale_start = 5 * math.floor(rows.ci_low.min() / 5)
@@ -118,6 +129,7 @@ def test_the_picture_draws_confidence_intervals_to_scale(score_picture, bleu_row
         expected_lengths.extend((rows.ci_high - rows.ci_low) * pixels_per_point)
 
     drawn_lengths = horizontal_lines(score_picture, shorter_than=scale_pixels)
+
     assert sorted(drawn_lengths) == pytest.approx(sorted(expected_lengths), abs=0.11)
 
 
@@ -136,10 +148,10 @@ def test_a_picture_contains_no_script_and_requests_nothing(name):
     assert "<script" not in picture
 
 
-def test_a_picture_has_less_than_150_kilobytes():
-    """Every clone downloads all versions of all pictures."""
+def test_every_picture_in_docs_is_smaller_than_150_kilobytes():
+    """Every clone downloads all versions of all pictures from Git."""
     images = list(IMAGES.iterdir())
-    assert images
+    assert images != []
 
     for path in images:
         assert path.stat().st_size < 150_000, path

@@ -68,6 +68,10 @@ def test_the_documentation_sets_at_least_two_settings_on_a_command_line():
 
 @pytest.mark.parametrize("override", OVERRIDES)
 def test_a_setting_on_a_documented_command_line_changes_the_experiment(tmp_path, override):
+    """OVERRIDES are found in the commands of the documentation: `dvc exp run -S ++KEY=VALUE`.
+
+    `apply_overrides` is the function with which DVC writes them to params.yaml.
+    """
     path = write_params(tmp_path, PARAMS)
 
     apply_overrides(path, [override])
@@ -76,6 +80,7 @@ def test_a_setting_on_a_documented_command_line_changes_the_experiment(tmp_path,
 
 
 def test_the_readme_lists_all_recipes():
+    """A row of its table has one or several recipes in the first cell: | `copy` |."""
     recipes = {path.stem for path in (ROOT / "recipes").glob("*.yaml")}
 
     section = README.partition("\n## Recipes\n")[2].partition("\n## ")[0]
@@ -124,6 +129,10 @@ def test_the_example_of_the_readme_changes_only_the_label_smoothing(settings_wit
 def test_an_example_sets_the_label_smoothing_of_one_corpus(
     settings_with_examples, corpus, label_smoothing
 ):
+    """docs/experiments.md adds the system small-by-corpus to params.yaml.
+
+    It turns label smoothing off on the French corpus; the default is 0.1.
+    """
     system = settings_with_examples.system_on("small-by-corpus", corpus)
 
     assert system.train.label_smoothing == label_smoothing
@@ -142,7 +151,8 @@ def documented_tree():
     return next(block for block in code_blocks(page, "") if "stages/" in block)
 
 
-def test_the_overview_names_files_and_folders_that_exist(documented_tree):
+def test_the_overview_of_folders_in_docs_contributing_names_only_what_exists(documented_tree):
+    """Names of YAML files stand at the start of a line; a folder's name ends in a slash."""
     names = re.findall(r"^[\w./]+\.yaml|[\w./]+/ ", documented_tree, re.MULTILINE)
     assert names
 
@@ -150,13 +160,15 @@ def test_the_overview_names_files_and_folders_that_exist(documented_tree):
         assert (ROOT / name.strip()).exists(), name
 
 
-def test_the_overview_names_all_packages(documented_tree):
-    inits = (ROOT / "src" / "bleuprint").glob("*/__init__.py")
-    packages = sorted(path.parent.name for path in inits)
+def test_the_overview_of_folders_in_docs_contributing_names_all_packages(documented_tree):
+    """Its lines about packages begin with two spaces, then one or several names."""
+    init_files = (ROOT / "src" / "bleuprint").glob("*/__init__.py")
+    packages = sorted(path.parent.name for path in init_files)
 
-    package_lines = re.findall(r"^  ((?:\w+ )+) +", documented_tree, re.MULTILINE)
+    starts_of_lines = re.findall(r"^  ((?:\w+ )+) +", documented_tree, re.MULTILINE)
+    named_packages = sorted(" ".join(starts_of_lines).split())
 
-    assert sorted(" ".join(package_lines).split()) == packages
+    assert named_packages == packages
 
 
 def test_the_readme_links_to_every_page_of_docs():
@@ -167,13 +179,17 @@ def test_the_readme_links_to_every_page_of_docs():
 
 @pytest.mark.parametrize("settings", [Model, Train, Dropout, Optimizer, LrSchedule, Average])
 def test_the_page_about_training_explains_every_setting(settings):
-    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-    words_in_code = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    """The settings are the fields of a class; docs/training.md has their names in backquotes.
 
-    # A setting whose name is a keyword of Python has an underscore at its end in the class.
+    A setting whose name is a keyword of Python ends in an underscore in the class.
+    """
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    text_in_backquotes = " ".join(re.findall(r"`([^`]+)`", page))
+    documented_words = set(re.findall(r"\w+", text_in_backquotes))
+
     names = {field.name.rstrip("_") for field in fields(settings)}
 
-    assert names <= words_in_code
+    assert names <= documented_words
 
 
 @pytest.fixture(scope="module")
@@ -182,21 +198,23 @@ def committed_page():
     return (ROOT / "reports" / "phrasebook" / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_committed_page_names_the_commits_of_the_committed_trainings(committed_page):
+def test_the_committed_html_report_names_the_commits_of_the_committed_trainings(committed_page):
+    """reports/costs.csv records the commit with which each training was run."""
     commits = pd.read_csv(ROOT / "reports" / "costs.csv").commit.unique()
-    assert len(commits)
+    assert len(commits) > 0
 
     for commit in commits:
         assert commit in committed_page
 
 
-def test_the_committed_page_shows_the_committed_scores_and_intervals(committed_page):
-    text = " ".join(re.sub("<[^>]*>", " ", committed_page).split())
+def test_the_committed_html_report_shows_the_committed_scores_and_intervals(committed_page):
+    """The report shows BLEU and its confidence interval in the form 54.9 [54.3, 55.5]."""
+    visible_text = " ".join(re.sub("<[^>]*>", " ", committed_page).split())  # without HTML tags
     bleu_rows = committed_bleu_rows("")
-    assert len(bleu_rows)
+    assert len(bleu_rows) > 0
 
     for row in bleu_rows.itertuples():
-        assert f"{row.value:.1f} [{row.ci_low:.1f}" in text
+        assert f"{row.value:.1f} [{row.ci_low:.1f}" in visible_text
 
 
 def test_the_tables_of_the_readme_show_the_committed_reports():
@@ -228,14 +246,16 @@ def test_a_recipe_without_a_report_keeps_its_row_in_the_readme(readme_of_another
 
 
 def test_the_base_model_of_table_3_has_more_than_85_bleu_as_the_documentation_says():
+    """The scores are the committed ones of the recipe table3-phrasebook."""
     rows = committed_bleu_rows("table3-phrasebook")
     base_rows = rows[rows.system == "base"]
-    assert len(base_rows)
+    assert len(base_rows) > 0
 
     assert (base_rows.value > 85).all()
 
 
 def test_half_the_layers_of_table_3_are_significantly_worse_as_the_documentation_says():
+    """The recipe table3-phrasebook compares the system C-half-layers with the baseline."""
     rows = committed_bleu_rows("table3-phrasebook").groupby("system")
     half_layers = rows.first().loc["C-half-layers"]
 

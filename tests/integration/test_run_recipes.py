@@ -87,7 +87,10 @@ def files_of_run(folder):
 
 
 def test_a_clone_has_the_extension_that_was_built_in_the_project(project, tmp_path):
-    """Git ignores the extension, and compiling it in each clone would take long."""
+    """The project's src contains _bleuprint_native.so, a compiled C++ extension.
+
+    Git ignores it, and compiling it again in the clone of each recipe would take long.
+    """
     clone = tmp_path / "copy"
 
     make_clone(project, clone, git(project, "rev-parse", "HEAD"))
@@ -96,18 +99,19 @@ def test_a_clone_has_the_extension_that_was_built_in_the_project(project, tmp_pa
 
 
 def test_a_clone_of_the_same_commit_is_kept_with_its_files(project, tmp_path):
-    """A run that was interrupted goes on in its clone."""
+    """Each recipe runs in a clone of its own. A run that was interrupted continues there."""
     commit = git(project, "rev-parse", "HEAD")
     clone = tmp_path / "copy"
     make_clone(project, clone, commit)
-    (clone / "begun").write_text("")
+    (clone / "result-of-interrupted-run").write_text("")
 
     make_clone(project, clone, commit)
 
-    assert (clone / "begun").exists()
+    assert (clone / "result-of-interrupted-run").exists()
 
 
 def test_a_clone_of_another_commit_is_refused(project, tmp_path):
+    """The reports of a release must all be computed with the code of one commit."""
     commit = git(project, "rev-parse", "HEAD")
     clone = tmp_path / "copy"
     make_clone(project, clone, commit)

@@ -66,16 +66,22 @@ def test_the_page_shows_the_translation_of_the_server(page, server):
 
 
 def test_the_page_lists_the_best_translations_by_rank_with_scores(page, server):
-    translate(page, "be ba")
-
-    expected_rows = []
+    """The expected rows come from the server's answer in JSON to the same sentence."""
     translations = expected_line(server, "be ba")["translations"]
+    expected_rows = []
     for rank, translation in enumerate(translations, start=1):
         expected_rows.append(f"{rank} {translation['score']:.3f} {translation['text']}")
+
+    translate(page, "be ba")
+
     assert find_texts(page, ".list tbody tr") == expected_rows
 
 
 def test_the_attention_map_has_the_tokens_of_both_sentences_at_its_margins(page, server):
+    """The source tokens are above the columns, the target tokens beside the rows.
+
+    The expected tokens come from the server's answer in JSON.
+    """
     translate(page, "be ba")
 
     (attention,) = expected_line(server, "be ba")["attention"]
@@ -87,20 +93,25 @@ def test_the_attention_map_has_the_tokens_of_both_sentences_at_its_margins(page,
     "head", [pytest.param(0, id="mean of heads"), pytest.param(3, id="head 3")]
 )
 def test_the_attention_map_shows_the_percentages_of_the_chosen_head(page, server, head):
-    translate(page, "be ba")
+    """The menu has the mean of all heads as entry 0, then the heads of the first layer.
 
+    The expected weights come from the server's answer in JSON.
+    """
+    (attention,) = expected_line(server, "be ba")["attention"]
+    weights_by_head = np.array(attention["weights"][0])  # of the first layer
+    weights = weights_by_head.mean(axis=0) if head == 0 else weights_by_head[head - 1]
+
+    translate(page, "be ba")
     choose_head(page, head)
 
-    (attention,) = expected_line(server, "be ba")["attention"]
-    first_layer = np.array(attention["weights"][0])
-    weights = first_layer.mean(axis=0) if head == 0 else first_layer[head - 1]
-    # The first cell is the empty corner of the map.
-    shown_percentages = [float(text) for text in find_texts(page, ".map td")[1:]]
-    rounding = 0.51
+    _empty_corner, *cells = find_texts(page, ".map td")
+    shown_percentages = [float(text) for text in cells]
+    rounding = 0.51  # The page shows whole percentages.
     assert shown_percentages == pytest.approx(100 * weights.flatten(), abs=rounding)
 
 
 def test_each_line_that_is_not_empty_has_a_heading_a_source_and_a_map(page):
+    """The user enters three lines; the second one is empty."""
     translate(page, "be ba\n\nbe di")
 
     assert find_texts(page, "h2") == ["Line 1", "Line 3"]
@@ -109,14 +120,18 @@ def test_each_line_that_is_not_empty_has_a_heading_a_source_and_a_map(page):
 
 
 def test_markup_in_a_sentence_is_shown_as_text(page):
-    title = page.driver.title
+    """As HTML, this sentence would send a request to another host, then run a script.
+
+    The script would set the title of the page to 1.
+    """
+    title_before = page.driver.title
     markup = '<img src="http://evil.example/x" onerror="document.title=1"> be'
 
     translate(page, f"be ba\n\n{markup}")
 
     assert find_texts(page, ".source") == ["be ba", markup]
     assert page.driver.find_elements("css selector", "img") == []
-    assert page.driver.title == title
+    assert page.driver.title == title_before
 
 
 def test_a_hint_says_on_what_the_system_was_trained(page):
@@ -131,14 +146,18 @@ def test_a_hint_names_the_words_that_the_training_text_lacks(page):
 
 
 def test_a_warning_says_that_a_long_sentence_was_split(page):
+    """The model was built for sentences of fewer tokens than these 300 words have."""
     translate(page, "ga " * 300)
 
     warning = find_texts(page, ".warning")[0]
     assert "tokens too long for the model: split into pieces." in warning
 
 
-def test_control_and_enter_translate(page):
-    """The text field has the focus when the page opens; Enter alone begins a line."""
+def test_pressing_control_and_enter_translates(page):
+    """The text field has the focus when the page opens. Enter alone begins a new line.
+
+    The user types two lines, so the page shows two translations.
+    """
     from selenium.webdriver.common.keys import Keys
 
     text_field = page.driver.switch_to.active_element
@@ -151,7 +170,11 @@ def test_control_and_enter_translate(page):
     assert "Translated in" in find(page, "[role=status]").text
 
 
-def test_tab_moves_the_focus_through_the_controls_to_the_button(page):
+def test_tab_moves_the_focus_from_the_text_through_the_controls_to_the_button(page):
+    """A user without a mouse presses Tab. The text field has the focus when the page opens.
+
+    Then follow the number of translations, the box for attention maps and the button to translate.
+    """
     from selenium.webdriver.common.keys import Keys
 
     ids = []
@@ -163,6 +186,10 @@ def test_tab_moves_the_focus_through_the_controls_to_the_button(page):
 
 
 def test_controls_have_names_for_screen_readers(page):
+    """A screen reader reads the label of a control, or its attribute aria-label.
+
+    After a translation, the page also has menus for the layer and the head of the attention map.
+    """
     translate(page, "be ba")
 
     names = page.script("""
@@ -190,6 +217,10 @@ def test_controls_have_names_for_screen_readers(page):
     [pytest.param(390, True, id="phone"), pytest.param(1280, False, id="desktop")],
 )
 def test_a_map_wider_than_the_window_scrolls_in_its_own_box(page, width, does_map_scroll):
+    """The attention map has a column for each of 12 words; the second sentence is one long word.
+
+    The page itself must not become wider than the window.
+    """
     page.resize(width)
     long_word = "b" * 300
 
@@ -220,13 +251,16 @@ def test_a_map_wider_than_the_window_scrolls_in_its_own_box(page, width, does_ma
     ],
 )
 def test_a_text_that_cannot_be_translated_gets_a_message_instead(page, text, message):
+    """The page refuses a text of spaces; the server refuses a request of more than 65,536 bytes."""
     translate(page, text)
 
     assert find(page, "[role=alert]").text == message
-    assert find_texts(page, "section section, .translation") == []
+    shown_results = find_texts(page, "section section, .translation")
+    assert shown_results == []
 
 
 def test_the_next_translation_removes_the_message(page):
+    """Two texts that cannot be translated come first: only spaces, and one that is too long."""
     translate(page, " \n ")
     translate(page, "be " * 30_000)
 
@@ -237,6 +271,7 @@ def test_the_next_translation_removes_the_message(page):
 
 
 def test_a_message_asks_whether_a_server_that_does_not_answer_is_running(browser, toy):
+    """The server of the open page is stopped. The console may only mention this failed request."""
     with serving(toy) as server:
         browser.open(server.url)
         server.process.send_signal(signal.SIGTERM)
@@ -246,6 +281,7 @@ def test_a_message_asks_whether_a_server_that_does_not_answer_is_running(browser
 
         message = find(browser, "[role=alert]").text
         assert message == "No answer from the server. Is bleuprint serve still running?"
-    assert all("ERR_CONNECTION_REFUSED" in complaint for complaint in browser.complaints())
-    hosts = {address.rpartition("/")[0] for address in browser.requests()}
-    assert server.url in hosts
+    for console_message in browser.complaints():
+        assert "ERR_CONNECTION_REFUSED" in console_message
+    requested_hosts = {address.rpartition("/")[0] for address in browser.requests()}
+    assert server.url in requested_hosts

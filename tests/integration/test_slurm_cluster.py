@@ -47,9 +47,11 @@ def read_resources_by_rule(cluster):
 
 
 def test_all_stages_run_as_jobs_with_the_resources_of_the_profile(cluster, slurm_project, by_dvc):
-    """A job that fails is submitted again, with twice the memory.
+    """Snakemake submits each stage to SLURM as a job, with the threads and memory of dvc.yaml.
 
-    One test, since all jobs together take minutes.
+    The first job of the stage filter fails, and is submitted again with twice its 8 GB of memory.
+    The reference for the results is `dvc repro` on this machine. One test checks all of this, since
+    all jobs together take minutes.
     """
     make_filter_stage_fail_once(slurm_project)
 
@@ -57,12 +59,14 @@ def test_all_stages_run_as_jobs_with_the_resources_of_the_profile(cluster, slurm
 
     assert len(re.findall(r"Error in rule filter\b", output)) == 1
     assert "recorded in DVC: 22 of 22 stages" in output
-    assert slurm_project.changed() == set()
+    stages_out_of_date = slurm_project.changed()
+    assert stages_out_of_date == set()
     results = slurm_project.read("reports/results.json")
     assert results == by_dvc.read("reports/results.json")
     resources = read_resources_by_rule(cluster)
-    assert {rule for rule in resources if resources[rule]["gpu"]} == {"train", "translate"}
+    rules_with_gpu = {rule for rule in resources if resources[rule]["gpu"]}
+    assert rules_with_gpu == {"train", "translate"}
     assert resources["train"] == {"gpu": "gres:gpu:1", "cpus": "8", "memory": "32000M"}
     assert resources["score"] == {"gpu": None, "cpus": "1", "memory": "4000M"}
-    memory_of_second_try = "16000M"
-    assert resources["filter"] == {"gpu": None, "cpus": "8", "memory": memory_of_second_try}
+    memory_of_second_job = "16000M"
+    assert resources["filter"] == {"gpu": None, "cpus": "8", "memory": memory_of_second_job}

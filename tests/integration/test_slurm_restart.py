@@ -27,10 +27,10 @@ class RunningTraining(NamedTuple):
 
 
 def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_project, tmp_path):
-    """The results equal those of a training that nothing disturbs.
+    """A training on SLURM is stopped three times, and continues from its last checkpoint each time.
 
-    One test, since each step continues the training of the step before, and a training takes
-    minutes.
+    Its results must equal those of a copy of the project whose training nothing disturbs. One test
+    checks all of this, since each step continues the training of the step before.
     """
     prepare_long_training(slurm_project)
     undisturbed = slurm_project.copy(tmp_path / "copy")
@@ -57,7 +57,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_proje
         # Ctrl-C ends Snakemake, which cancels its jobs.
         micro.kill(snakemake, signal.SIGINT)
         snakemake.communicate(timeout=120)
-        assert snakemake.returncode
+        assert snakemake.returncode != 0
         wait(lambda: state_of(cluster, third.job) != "RUNNING", lambda: cluster.jobs())
     finally:
         micro.kill(snakemake)
@@ -69,7 +69,8 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_proje
     log = slurm_project.read("work/snakemake/logs/train@tiny-own-1.log")
     assert "continuing from update" in log
     assert "recorded in DVC" in output
-    assert slurm_project.changed() == set()
+    stages_out_of_date = slurm_project.changed()
+    assert stages_out_of_date == set()
     results = slurm_project.read("reports/results.json")
     assert results == undisturbed.read("reports/results.json")
 

@@ -39,16 +39,21 @@ def quote(number, recipe, text):
         ),
     ],
 )
-def test_a_quoted_number_is_led_back_to_the_system_that_its_sentence_names(
+def test_a_number_in_the_readme_is_traced_to_the_result_of_the_system_that_its_sentence_names(
     capsys, number, recipe, text, entry
 ):
+    """`explain` prints where a number comes from: an entry of a committed results.json.
+
+    A published score is in the recipe that the entry names.
+    """
     is_explained = explain(quote(number, recipe, text), ROOT)
 
     assert is_explained
     assert entry in capsys.readouterr().out
 
 
-def test_a_number_that_no_report_contains_is_named(capsys):
+def test_a_number_that_no_report_contains_is_reported(capsys):
+    """The sentence says that the recipe copy has the result 12.34; its report lacks this number."""
     is_explained = explain(quote("12.34", "copy", "copy 12.34"), ROOT)
 
     assert not is_explained
@@ -56,13 +61,18 @@ def test_a_number_that_no_report_contains_is_named(capsys):
 
 
 def test_numbers_are_found_in_lines_that_name_a_recipe(tmp_path):
-    """A paragraph or row quotes the report of the recipe that it names; code quotes none."""
+    """The paragraph in lines 1 and 2, and the row in line 4, name the recipe copy; line 5 does not.
+
+    Numbers in code (3.5) and sizes (6.5 GB) are not results.
+    """
     page = tmp_path / "page.md"
     page.write_text("`copy` 1.5\nand 2.5, `3.5`, 6.5 GB\n\n| copy | 4.5 |\n| x | 5.5 |\n")
 
-    numbers = [(quoted.line, quoted.number) for quoted in find_numbers(page, ["copy"])]
+    lines_and_numbers = []
+    for quoted in find_numbers(page, ["copy"]):
+        lines_and_numbers.append((quoted.line, quoted.number))
 
-    assert numbers == [(1, "1.5"), (2, "2.5"), (4, "4.5")]
+    assert lines_and_numbers == [(1, "1.5"), (2, "2.5"), (4, "4.5")]
 
 
 def test_a_figure_names_the_commit_and_the_minutes_of_its_trainings():
