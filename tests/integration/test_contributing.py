@@ -44,7 +44,11 @@ def append_to_params(project, lines):
 def test_the_commands_of_a_section_write_its_addition_to_the_schema(
     clean, tmp_path, heading, addition
 ):
-    """Editors complete and check params.yaml by docs/params.schema.json."""
+    """Each section of docs/contributing.md adds something to bleuprint, such as a cleaning rule.
+
+    `follow_section` does what it says. Its commands then write the JSON Schema of params.yaml, by
+    which editors complete and check the file.
+    """
     project = clean.copy(tmp_path / "project")
     follow_section(project, heading)
     if heading == "A cleaning rule":
@@ -64,16 +68,21 @@ def test_the_section_about_rules_names_the_file_of_its_example():
 
 
 def test_inspect_counts_what_a_new_rule_drops_before_any_stage_is_run(clean, tmp_path):
-    """The rule drops a pair if one side has more question marks than the other."""
+    """The rule `questions` drops a pair if one side has more question marks than the other.
+
+    Here the first three source sentences get a question mark; no other sentence has one.
+    """
     project = clean.copy(tmp_path / "project")
     write_questions_rule(project)
     project.edit("params.yaml", "filter: {length", "filter: {questions: {apart: 0}, length")
-    lines = project.read("inputs/a.en").splitlines(keepends=True)
-    for number in range(3):
-        lines[number] = f"{lines[number].rstrip()} ?\n"
-    project.write("inputs/a.en", "".join(lines))
+    lines = project.read("inputs/a.en").splitlines()
+    for number in (0, 1, 2):
+        lines[number] += " ?"
+    project.write("inputs/a.en", "\n".join(lines) + "\n")
 
-    assert "questions: 3 dropped" in project.run("bleuprint", "inspect", "own")
+    output = project.run("bleuprint", "inspect", "own")
+
+    assert "questions: 3 dropped" in output
 
 
 # The input of the aligner fast_align has both sides of a pair in a line: source ||| target.
@@ -112,18 +121,25 @@ def test_a_text_that_changes_its_format_is_downloaded_and_cleaned_again(fast_ali
     assert fast_align_example.stages == ["resolve", "download@own", "clean@own"]
 
 
-def test_a_text_in_a_new_format_is_read_as_in_plain_files(fast_align_example):
-    cleaned_text = read_cleaned_text(fast_align_example.project)
+def test_a_text_in_a_new_format_gives_the_same_pairs_as_two_plain_files(fast_align_example):
+    """The new format, fast-align, has both sides of a pair in a line: `source ||| target`.
 
-    assert cleaned_text == fast_align_example.plain_text
-    for side in cleaned_text:
-        assert side.count("\n") == 300  # all pairs of the micro project
+    The same 300 pairs were first read from two plain files (plain_text), then in this format.
+    """
+    text_from_new_format = read_cleaned_text(fast_align_example.project)
+
+    assert text_from_new_format == fast_align_example.plain_text
+    for side in text_from_new_format:
+        assert side.count("\n") == 300
 
 
-def test_a_line_that_breaks_a_new_format_is_named(fast_align_example, tmp_path):
+def test_the_error_for_a_line_that_breaks_a_new_format_names_file_and_line(
+    fast_align_example, tmp_path
+):
+    """The new format, fast-align, has both sides of a pair in a line: `source ||| target`."""
     project = fast_align_example.project.copy(tmp_path / "project")
     lines = project.read("inputs/a.txt").splitlines(keepends=True)
-    lines[7] = "ba deo\n"  # Line 8 has no " ||| ".
+    lines[7] = "ba deo\n"  # line 8, without " ||| "
     project.write("inputs/a.txt", "".join(lines))
 
     output = project.run("dvc", "repro", "clean@own", status=None)
@@ -149,11 +165,14 @@ def test_dvc_runs_a_new_stage_and_none_of_the_others(longest_example):
 
 
 def test_a_new_stage_writes_its_output(longest_example):
-    """The stage `longest` writes the ten longest lines of a training text."""
-    training_lines = longest_example.project.read("data/split/own/train.en").splitlines()
-    longest_lines = sorted(training_lines, key=len, reverse=True)[:10]
+    """The stage `longest`, an example of docs/contributing.md, writes the ten longest lines."""
+    project = longest_example.project
+    training_lines = project.read("data/split/own/train.en").splitlines()
+    expected_lines = sorted(training_lines, key=len, reverse=True)[:10]
 
-    assert longest_example.project.read("data/longest/own.txt").splitlines() == longest_lines
+    lines = project.read("data/longest/own.txt").splitlines()
+
+    assert lines == expected_lines
 
 
 def test_snakemake_has_a_rule_for_a_new_stage(longest_example):
@@ -163,9 +182,10 @@ def test_snakemake_has_a_rule_for_a_new_stage(longest_example):
 
 
 def test_snakemake_does_not_repeat_a_new_stage_that_dvc_has_run(longest_example):
-    plan = longest_example.project.run("snakemake", "-n", "data/longest/own.txt")
+    """DVC has run the new stage longest@own, so a dry run of Snakemake must not list it."""
+    dry_run = longest_example.project.run("snakemake", "-n", "data/longest/own.txt")
 
-    assert "longest@own" not in plan
+    assert "longest@own" not in dry_run
 
 
 # The setting `clip_value` limits each component of a gradient.
@@ -182,7 +202,11 @@ def set_clip_value(project, value):
     project.edit("params.yaml", "{lr_schedule: {inv", f"{{clip_value: {value}, lr_schedule: {{inv")
 
 
-def test_a_new_setting_that_is_not_set_leaves_a_training_as_it_was(reproduced):
+def test_adding_a_setting_does_not_change_a_training_that_does_not_use_it(reproduced):
+    """The new setting is clip_value. By default, it is not recorded among the settings.
+
+    Otherwise, adding a setting to bleuprint would make all earlier results incomparable.
+    """
     record_before = json.loads(reproduced.read("results/wide/own/1/training.json"))
     follow_section(reproduced, "A setting of a system")
 
@@ -193,6 +217,7 @@ def test_a_new_setting_that_is_not_set_leaves_a_training_as_it_was(reproduced):
 
 
 def test_a_new_setting_changes_the_training_of_a_system_that_sets_it(reproduced):
+    """The new setting, clip_value, limits each component of a gradient, here to 0.001."""
     record_before = json.loads(reproduced.read("results/wide/own/1/training.json"))
     follow_section(reproduced, "A setting of a system")
     set_clip_value(reproduced, 0.001)
@@ -203,6 +228,7 @@ def test_a_new_setting_changes_the_training_of_a_system_that_sets_it(reproduced)
 
 
 def test_check_names_the_line_of_a_new_setting_outside_its_range(clean, tmp_path):
+    """The new setting, clip_value, limits the size of a gradient, so -1 makes no sense."""
     project = clean.copy(tmp_path / "project")
     follow_section(project, "A setting of a system")
     set_clip_value(project, -1)
@@ -234,27 +260,35 @@ def averaged_weights(project, system):
     return {name: tensor.tobytes() for name, tensor in tensors.items()}
 
 
-def test_a_new_activation_trains_its_system_and_repeats_the_other_trainings(squared_relu_example):
-    """The code of the model has changed, so every training that uses it is run again."""
+def test_adding_an_activation_trains_all_systems(squared_relu_example):
+    """The system squared uses the new activation, squared_relu; tiny does not.
+
+    The code of the model has changed, so DVC repeats every training that runs it.
+    """
     expected_stages = {"train@tiny-own-1", "train@squared-own-1", "score@squared-own-1", "report"}
 
     assert expected_stages <= set(squared_relu_example.stages)
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
-def test_a_new_activation_leaves_the_weights_of_other_systems_as_they_were(
+def test_adding_an_activation_does_not_change_the_weights_of_systems_that_do_not_use_it(
     squared_relu_example, by_dvc, system
 ):
+    """`by_dvc` is the project before the activation squared_relu was added to its code."""
     weights_before = averaged_weights(by_dvc, system)
 
-    assert averaged_weights(squared_relu_example.project, system) == weights_before
+    weights_after = averaged_weights(squared_relu_example.project, system)
+
+    assert weights_after == weights_before
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
 def test_a_system_with_a_new_activation_has_other_weights(squared_relu_example, system):
-    other_weights = averaged_weights(squared_relu_example.project, system)
+    """The system squared uses the new activation, squared_relu; tiny and wide use ReLU."""
+    weights_of_squared = averaged_weights(squared_relu_example.project, "squared")
+    weights_of_relu_system = averaged_weights(squared_relu_example.project, system)
 
-    assert averaged_weights(squared_relu_example.project, "squared") != other_weights
+    assert weights_of_squared != weights_of_relu_system
 
 
 def test_the_description_of_a_model_names_a_new_activation(squared_relu_example):
@@ -270,6 +304,7 @@ def test_a_system_with_a_new_activation_is_the_last_row_of_the_results(squared_r
 
 
 def test_check_names_the_line_of_an_activation_that_does_not_exist(clean, tmp_path):
+    """The activation is called squared_relu; params.yaml says `squared`."""
     project = clean.copy(tmp_path / "project")
     follow_section(project, "A model variation")
     append_to_params(project, "  squared:\n    like: tiny\n    model: {activation: squared}\n")
@@ -293,33 +328,40 @@ def capitals_example(by_dvc, tmp_path_factory):
     return Example(project, project.repro())
 
 
-def test_a_system_that_translates_with_a_program_runs_no_training_of_other_systems(
+def test_adding_a_system_that_translates_with_a_program_repeats_no_other_training(
     capitals_example,
 ):
-    """DVC has a stage train for each system; that of the system `capitals` writes empty outputs."""
-    training_stages = [stage for stage in capitals_example.stages if stage.startswith("train@")]
+    """The system `capitals` translates with the program `tr a-z A-Z`.
+
+    dvc.yaml has a stage train for each system. The one of `capitals` runs, but writes empty
+    outputs.
+    """
+    training_stages = [name for name in capitals_example.stages if name.startswith("train@")]
 
     assert training_stages == ["train@capitals-own-1"]
 
 
 def test_the_translations_by_a_program_are_what_it_prints(capitals_example):
-    """The program of the system `capitals` is `tr a-z A-Z`."""
-    sources = capitals_example.project.read("data/split/own/test.held-out.en").splitlines()
-    translations = capitals_example.project.read(
-        "results/capitals/own/1/hypotheses/test.held-out.de"
-    )
+    """The system `capitals` translates with `tr a-z A-Z`, so its output is the source in capitals.
 
-    assert translations.splitlines() == [source.upper() for source in sources]
+    The translations are from English to German.
+    """
+    project = capitals_example.project
+    sources = project.read("data/split/own/test.held-out.en").splitlines()
+    translations = project.read("results/capitals/own/1/hypotheses/test.held-out.de").splitlines()
+
+    assert translations == [source.upper() for source in sources]
 
 
 def test_translations_by_a_program_get_the_bleu_of_sacrebleu_and_an_interval(capitals_example):
     """The program of the system `capitals` is `tr a-z A-Z`."""
-    sources = capitals_example.project.read("data/split/own/test.held-out.en").splitlines()
+    project = capitals_example.project
+    sources = project.read("data/split/own/test.held-out.en").splitlines()
+    references = project.read("data/split/own/test.held-out.de").splitlines()
     translations = [source.upper() for source in sources]
-    references = capitals_example.project.read("data/split/own/test.held-out.de").splitlines()
     expected_bleu = sacrebleu.corpus_bleu(translations, [references]).score
 
-    (row,) = metric_rows(capitals_example.project, system="capitals", metric="bleu", group="")
+    (row,) = metric_rows(project, system="capitals", metric="bleu", group="")
 
     assert row["value"] == pytest.approx(expected_bleu)
     assert 0 < row["ci_low"] < row["value"] < row["ci_high"]
@@ -336,9 +378,12 @@ def test_dvc_repeats_no_stage_of_a_system_that_translates_with_a_program(capital
     assert capitals_example.project.repro() == []
 
 
-def test_a_program_that_prints_too_few_translations_is_named(capitals_example, tmp_path):
+def test_the_error_for_a_program_that_prints_too_few_translations_names_it(
+    capitals_example, tmp_path
+):
+    """The program `head -1` prints one line, but the test set has more."""
     project = capitals_example.project.copy(tmp_path / "project")
-    project.edit("params.yaml", "tr a-z A-Z", "head -1")  # which prints one line
+    project.edit("params.yaml", "tr a-z A-Z", "head -1")
 
     output = project.run("dvc", "repro", status=None)
 
@@ -347,10 +392,9 @@ def test_a_program_that_prints_too_few_translations_is_named(capitals_example, t
 
 
 def test_check_refuses_a_program_and_a_file_for_the_same_translations(capitals_example, tmp_path):
+    """The translations of a system are the output of `command` or the file at `path`, not both."""
     project = capitals_example.project.copy(tmp_path / "project")
-    with_command = "{command: "
-    with_both = "{path: inputs/external/a.de, command: "
-    project.edit("params.yaml", with_command, with_both)
+    project.edit("params.yaml", "{command: ", "{path: inputs/external/a.de, command: ")
 
     output = project.run("bleuprint", "check", status=1)
 
@@ -375,6 +419,7 @@ def test_a_new_column_runs_only_the_report_again(source_tokens_example):
 
 @pytest.mark.parametrize("file_name", ["table.md", "table.tex", "index.html"])
 def test_each_form_of_the_table_has_a_new_column(source_tokens_example, file_name):
+    """The new column, "Source tokens", shows the millions of source tokens of a training text."""
     project = source_tokens_example.project
     runs = json.loads(project.read("reports/results.json"))["runs"]
     millions = runs[0]["source_tokens"] / 1e6

@@ -44,12 +44,12 @@ def test_a_new_metric_has_the_value_that_its_definition_says(exact_match_example
     for translation, reference in zip(translations, references, strict=True):
         if translation == reference:
             equal_count += 1
-    percentage = 100 * equal_count / len(references)
+    expected_percentage = 100 * equal_count / len(references)
 
     (row,) = metric_rows(project, system=system, metric="exact")
 
-    assert row["value"] == round(percentage, 6)
-    assert row["ci_low"] <= percentage <= row["ci_high"]
+    assert row["value"] == round(expected_percentage, 6)
+    assert row["ci_low"] <= expected_percentage <= row["ci_high"]
 
 
 @pytest.mark.parametrize("system", ["tiny", "wide"])
@@ -128,30 +128,39 @@ def test_a_new_metric_is_measured_once_for_each_system(measured_systems):
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_a_new_metric_that_is_a_share_has_a_wilson_interval(measured_systems, system):
-    """The example, exact match, is the percentage of translations that equal their reference."""
+    """The example, exact match, is the percentage of translations that equal their reference.
+
+    `is_equal` has True for each sentence of the test set whose translation is equal. The expected
+    interval is computed by SciPy.
+    """
     sentence_count = 100
-    equal_count = sum(measured_systems.is_equal[system])
+    equal_count = measured_systems.is_equal[system].count(True)
     interval = binomtest(equal_count, sentence_count).proportion_ci(method="wilson")
 
     row = measured_systems.rows[system]
 
-    # With 100 sentences, the percentage is the count.
-    assert row["value"] == equal_count
+    assert row["value"] == 100 * equal_count / sentence_count
     assert row["ci_low"] == pytest.approx(100 * interval.low, abs=1e-3)
     assert row["ci_high"] == pytest.approx(100 * interval.high, abs=1e-3)
 
 
 def test_systems_are_compared_by_a_new_metric_with_mcnemars_exact_test(measured_systems):
-    """This is a binomial test of the sentences that exactly one of both systems has right."""
-    is_equal = measured_systems.is_equal
-    pairs = list(zip(is_equal["tiny"], is_equal["small"], strict=True))
-    only_small_count = pairs.count((False, True))
-    only_tiny_count = pairs.count((True, False))
-    different_count = only_small_count + only_tiny_count
-    assert different_count > 5, "the test needs sentences that differ"
+    """The metric, exact match, says for each sentence whether a system translates it right.
 
-    expected_p = binomtest(only_small_count, different_count).pvalue
-    assert measured_systems.rows["small"]["p"] == pytest.approx(expected_p, abs=0.02)
+    McNemar's exact test counts the sentences that only one of both systems has right. It is a
+    binomial test whether each system has half of them, here computed by SciPy.
+    """
+    is_right = measured_systems.is_equal
+    results_of_sentences = list(zip(is_right["tiny"], is_right["small"], strict=True))
+    only_small_is_right = results_of_sentences.count((False, True))
+    only_tiny_is_right = results_of_sentences.count((True, False))
+    only_one_is_right = only_small_is_right + only_tiny_is_right
+    assert only_one_is_right > 5, "the test needs sentences that differ"
+    expected_p = binomtest(only_small_is_right, only_one_is_right).pvalue
+
+    p = measured_systems.rows["small"]["p"]
+
+    assert p == pytest.approx(expected_p, abs=0.02)
 
 
 def test_the_baseline_has_no_p_value_of_a_new_metric(measured_systems):

@@ -63,6 +63,7 @@ def test_the_navigation_has_a_link_to_each_page(site, page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links_and_pictures_of_a_page_lead_to_files_and_anchors_that_exist(site, page):
+    """`site` is the folder of HTML pages that Sphinx builds from the manual."""
     path = site / f"{page}.html"
     targets = re.findall(r'(?:href|src|srcset)="([^"]*)"', path.read_text(encoding="utf-8"))
     assert len(targets) > 50, "the pattern finds too few links"
@@ -116,29 +117,33 @@ def bleu_rows(report_folder):
 
 @for_each_report
 def test_the_start_page_shows_the_bleu_of_the_first_system_of_a_recipe(recipe_rows, report_folder):
-    """The system is the first of the results, on its first test set; seeds are averaged."""
+    """The BLEU is on the first test set in the results of the recipe, and a mean over all seeds.
+
+    The start page has a table with a row for each recipe.
+    """
     rows = bleu_rows(report_folder)
     first_row = rows[0]
     bleu_by_seed = []
     for row in rows:
-        is_same_system = row["system"] == first_row["system"]
-        is_same_set = (row["corpus"], row["test"]) == (first_row["corpus"], first_row["test"])
-        if is_same_system and is_same_set:
+        is_first_system = row["system"] == first_row["system"]
+        is_first_test = (row["corpus"], row["test"]) == (first_row["corpus"], first_row["test"])
+        if is_first_system and is_first_test:
             bleu_by_seed.append(row["value"])
+    mean_bleu = statistics.mean(bleu_by_seed)
 
-    expected_text = f"{first_row['system']}: {statistics.mean(bleu_by_seed):.1f}"
+    row_of_start_page = recipe_rows[recipe_of(report_folder)]
 
-    assert expected_text in recipe_rows[recipe_of(report_folder)]
+    assert f"{first_row['system']}: {mean_bleu:.1f}" in row_of_start_page
 
 
 @for_each_report
-def test_a_page_of_results_has_the_commands_that_reproduce_them(site, report_folder):
+def test_a_page_of_results_shows_the_commands_that_reproduce_them(site, report_folder):
+    """`site` is the folder of HTML pages that Sphinx builds; each report has a page, table.html."""
     page = site / report_folder.relative_to(ROOT) / "table.html"
-    visible_text = unescape(re.sub("<.*?>", "", page.read_text(encoding="utf-8")))
+    html = page.read_text(encoding="utf-8")
+    visible_text = unescape(re.sub("<.*?>", "", html))  # without tags such as <code>
 
-    commands = f"make recipe NAME={recipe_of(report_folder)} && make reproduce"
-
-    assert commands in visible_text
+    assert f"make recipe NAME={recipe_of(report_folder)} && make reproduce" in visible_text
 
 
 @for_each_report
@@ -167,15 +172,17 @@ def test_the_site_has_an_html_report_as_it_is_committed(site, html_report):
 def test_an_html_report_quotes_only_text_that_bleuprint_contains(html_report):
     """Reports show sentences, and the licenses of other texts may not allow this.
 
-    The addresses of texts in the package begin with phrasebook:, copy: or toy:.
+    So the recipe of a committed report must use only the texts in the package, whose addresses
+    begin with phrasebook:, copy: or toy:.
     """
     settings = load_settings(ROOT / "recipes" / f"{html_report.parent.name}.yaml")
 
     for corpus in settings.corpora.values():
+        # Files are nested by set and side; their text contains each address as url='...'.
         urls = re.findall(r"url='([^']*)'", repr(corpus.files))
-        assert urls
+        assert urls != []
         for url in urls:
-            assert re.match("(phrasebook|copy|toy):", url)
+            assert url.startswith(("phrasebook:", "copy:", "toy:"))
 
 
 @pytest.fixture(scope="module", params=[1280, 390], ids=["desktop", "phone"])
@@ -198,7 +205,11 @@ def visit(site, browser, request):
     )
 
 
-def test_no_page_is_wider_than_the_window(visit):
+def test_every_page_fits_into_the_width_of_the_window(visit):
+    """A browser has opened all pages, in a window of a desktop and one of a phone.
+
+    On a page wider than the window, a reader has to scroll sideways in each line.
+    """
     wide_pages = []
     for page, width in visit.page_widths.items():
         if width > visit.window_width:

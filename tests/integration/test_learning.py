@@ -87,13 +87,18 @@ def bleu_after_training(tmp_path, monkeypatch):
 
 
 def test_a_model_learns_to_translate_the_phrasebook(bleu_after_training):
+    """A broken model or a wrong alignment of training pairs gives a BLEU below 10."""
     bleu = bleu_after_training(phrasebook_pairs("train"))
 
     assert 30 <= bleu <= 100
 
 
 @pytest.mark.slow
-def test_a_model_learns_nothing_plausible_from_misaligned_pairs(bleu_after_training):
+def test_a_model_that_is_trained_on_misaligned_pairs_gets_a_low_bleu(bleu_after_training):
+    """Each source has the target of the next pair, as if one line of a file were missing.
+
+    The test with the right pairs asks for 30 BLEU, so it would find such a mistake.
+    """
     bleu = bleu_after_training(misalign(phrasebook_pairs("train")))
 
     assert 0 <= bleu <= 10

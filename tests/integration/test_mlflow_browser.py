@@ -120,7 +120,11 @@ def pages(browser, mlserver, tmp_path_factory):
     return ExperimentPages(browser, url, root)
 
 
-def test_a_search_finds_the_runs_with_one_number_of_merges(pages):
+def test_searching_mlflow_for_a_number_of_bpe_merges_finds_the_runs_on_that_corpus(pages):
+    """Six systems were trained on two corpora; 4000-en-de has 4,000 BPE merge operations.
+
+    A run has the name SYSTEM CORPUS SEED.
+    """
     names = pages.search_runs("params.\"corpus.vocabulary.bpe.num_merges\" = '4000'")
 
     system_count = 6
@@ -129,7 +133,8 @@ def test_a_search_finds_the_runs_with_one_number_of_merges(pages):
         assert " 4000-en-de 1" in name
 
 
-def test_two_learning_rates_stand_side_by_side(pages):
+def test_mlflow_compares_the_learning_rates_of_two_runs_side_by_side(pages):
+    """The user searches for two systems that differ in the learning rate, and presses Compare."""
     names = pages.search_runs("params.system LIKE 'lr-%' AND params.corpus = 'news-en-de'")
     assert names == ["lr-0p002 news-en-de 1", "lr-0p004 news-en-de 1"]
 
@@ -175,7 +180,11 @@ def test_a_system_has_a_run_for_each_corpus(comparison_of_corpora):
 def test_a_comparison_shows_the_score_of_a_corpus_in_its_column_only(
     pages, comparison_of_corpora, corpus, metric
 ):
-    """The names of metrics contain the corpus, so runs of another corpus have no value: NaN."""
+    """MLflow compares two runs of the system base, one on each corpus, in two columns.
+
+    A metric such as bleu/news-en-de/first only has a value for runs on its corpus. Otherwise the
+    user would compare scores on different test sets.
+    """
     scores = read_json(pages.root / "results/base" / corpus / "1/scores.json")["first"]
     expected_score = value_of(scores, metric)
 
@@ -188,16 +197,22 @@ def test_a_comparison_shows_the_score_of_a_corpus_in_its_column_only(
             assert cell == "NaN"
 
 
-def test_a_scatter_plot_shows_bleu_against_label_smoothing(pages, mlserver):
+def test_a_scatter_plot_of_mlflow_shows_bleu_against_label_smoothing(pages, mlserver):
+    """The user searches for three systems with different label smoothings and presses Compare.
+
+    The expected points are read by MLflow's own client.
+    """
     label_smoothing = "train.label_smoothing"
     bleu = "bleu/news-en-de/first"
     expected_points = []
-    for run in runs_in(mlserver.uri, EXPERIMENT)[1]:
+    _, runs = runs_in(mlserver.uri, EXPERIMENT)
+    for run in runs:
         params = run.data.params
         if params["corpus"] == "news-en-de" and params["system"].startswith("smoothing-"):
             expected_points.append((float(params[label_smoothing]), run.data.metrics[bleu]))
-    assert len({x for x, _ in expected_points}) == 3
-    assert len({y for _, y in expected_points}) == 3
+    smoothings, bleu_values = zip(*expected_points, strict=True)
+    assert len(set(smoothings)) == 3
+    assert len(set(bleu_values)) == 3
 
     pages.search_runs("params.system LIKE 'smoothing-%' AND params.corpus = 'news-en-de'")
     pages.compare_listed_runs()
@@ -221,9 +236,13 @@ def lines_of_printed_address(pages, mlserver, monkeypatch, capsys):
 def test_the_address_that_ui_prints_shows_a_section_for_each_score_and_corpus(
     lines_of_printed_address,
 ):
+    """`bleuprint ui` prints an address of MLflow, whose page shows charts of all runs in sections.
+
+    The text of the page has a heading for each section, such as "bleu/news-en-de (1)".
+    """
     sections = []
     for line in lines_of_printed_address:
-        # The number in brackets is that of the section's charts.
+        # The number in brackets counts the charts in the section.
         if re.fullmatch(r"(bleu|chrf2)/.*-en-de( \(\d\))?", line):
             sections.append(line.partition(" ")[0])
 

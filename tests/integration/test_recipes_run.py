@@ -45,18 +45,27 @@ def limit_averaged_checkpoints(system):
 
 @pytest.mark.parametrize("name", ["toy-sentence", "copy", *PHRASEBOOK_RECIPES])
 def test_a_recipe_with_embedded_text_runs_and_reports_all_its_systems(tmp_path, name):
+    """The text of these recipes is in the package, so nothing is downloaded.
+
+    `write_brief_recipe` shortens each training to two updates.
+    """
     project = micro.make(tmp_path)
     write_brief_recipe(project, name)
 
     project.run("dvc", "repro", timeout=900)
 
     settings = load_settings(tmp_path / "params.yaml")
-    assert project.rows() == list(settings.trained_systems)
-    assert project.changed() == set()
+    systems_in_report = project.rows()
+    assert systems_in_report == list(settings.trained_systems)
+    stages_out_of_date = project.changed()
+    assert stages_out_of_date == set()
 
 
 def test_snakemake_plans_every_recipe_up_to_its_report(tmp_path):
-    """One project for all recipes: it takes longer to make than to plan."""
+    """A dry run finds mistakes in a recipe or in the graph without downloading its text.
+
+    All recipes use one project, since a new one takes longer than a dry run.
+    """
     project = micro.make(tmp_path)
     for name in RECIPES:
         recipe = (ROOT / "recipes" / f"{name}.yaml").read_text("utf-8")

@@ -18,25 +18,30 @@ TWELVE_CORPORA_TIMEOUT_SECONDS = 3600
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_command_translates_as_the_pipeline_does(tmp_path, name):
-    """Test sets contain odd characters and lines (see small_recipes), and all must agree."""
+    """`small_recipes` shrinks the texts and systems of a recipe; its test sets have odd characters.
+
+    For each system, `bleuprint translate` and the stage `translate` get the same source sentences
+    and must give the same translations, line by line.
+    """
     project = micro.make(tmp_path)
-    # The default recipe runs in new processes, whose libraries read the variables of its
-    # arithmetic when they are loaded.
+    # Other recipes run in processes that have loaded their libraries already. The default recipe
+    # needs new processes: its portable arithmetic has to be set before the libraries are loaded.
     project.warm = name != "phrasebook"
     small_recipes.write(project, name)
 
     project.run("dvc", "repro", "translate", timeout=TWELVE_CORPORA_TIMEOUT_SECONDS)
 
     hypotheses_files = sorted(project.root.glob("results/*/*/1/hypotheses/test.*"))
-    assert hypotheses_files
+    assert hypotheses_files != []
     for hypotheses_file in hypotheses_files:
         source_file = source_file_of(project, hypotheses_file)
+        sources = source_file.read_bytes().decode().split("\n")
+        translations_by_pipeline = hypotheses_file.read_bytes().decode().split("\n")
         translations_by_command = translate_with_command(project, source_file, hypotheses_file)
-        hypotheses = hypotheses_file.read_bytes().decode().split("\n")
-        assert len(hypotheses) == len(source_file.read_bytes().decode().split("\n"))
-        assert translations_by_command == hypotheses
-        # An untrained model may translate all lines alike, which would show nothing.
-        assert len(set(hypotheses)) > 2
+        assert len(translations_by_pipeline) == len(sources)
+        assert translations_by_command == translations_by_pipeline
+        # A model that translates all lines alike would hide differences.
+        assert len(set(translations_by_pipeline)) > 2
 
 
 def source_file_of(project, hypotheses_file):
