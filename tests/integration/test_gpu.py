@@ -171,15 +171,19 @@ def first_gradient(train, device, **settings):
 
 
 @pytest.mark.parametrize("precision", TOLERANCES)
-def test_each_parameter_has_the_gradient_of_the_cpu(train, precision):
-    expected_gradient = first_gradient(train, CPU)
-    gradient = first_gradient(train, DEVICE, precision=precision)
+def test_the_gradient_on_the_gpu_is_the_gradient_on_the_cpu_for_each_parameter(train, precision):
+    """The CPU computes in float32, the GPU in different precisions.
+
+    The norm of the difference may be 0.2% of the gradient for float32, and 10% for bfloat16.
+    """
+    gradient_on_cpu = first_gradient(train, CPU)
+    gradient_on_gpu = first_gradient(train, DEVICE, precision=precision)
 
     differing_parameters = []
-    for name, expected in expected_gradient.items():
+    for name, expected in gradient_on_cpu.items():
         assert expected.norm() > 0, name
-        difference = (gradient[name] - expected).norm()
-        if difference > TOLERANCES[precision].gradient * expected.norm():
+        relative_difference = (gradient_on_gpu[name] - expected).norm() / expected.norm()
+        if relative_difference > TOLERANCES[precision].gradient:
             differing_parameters.append(name)
     assert differing_parameters == []
 
@@ -204,32 +208,47 @@ def interrupted_training(train, tmp_path_factory, request):
 def test_a_resumed_training_begins_with_the_weights_and_losses_of_its_checkpoint(
     interrupted_training,
 ):
+    """One training ended after the first half of its updates; another Trainer resumed it.
+
+    The resumed training must start from the same bits, and keep the losses of the first half.
+    """
     first_half = interrupted_training.first_half
     resumed = interrupted_training.resumed
 
     for name, weight in first_half.weights.items():
         assert torch.equal(resumed.weights_before[name], weight), name
-    assert resumed.losses[: UPDATES // 2] == first_half.losses
+    updates_of_first_half = len(first_half.losses)
+    assert updates_of_first_half == UPDATES // 2
+    assert resumed.losses[:updates_of_first_half] == first_half.losses
 
 
-def test_a_resumed_training_has_the_losses_of_a_training_at_once(interrupted_training):
-    """The losses are equal on a CPU. A GPU adds numbers in any order, so there they are near."""
+def test_a_resumed_training_has_the_losses_of_a_training_without_interruption(interrupted_training):
+    """On a CPU the losses are equal. A GPU adds numbers in any order, so rounding may differ.
+
+    `at_once` is a training of the same system without an interruption.
+    """
     tolerance = 0 if DEVICE == CPU else TOLERANCES[interrupted_training.precision].loss
     expected_losses = interrupted_training.at_once.losses
 
     assert interrupted_training.resumed.losses == pytest.approx(expected_losses, rel=tolerance)
 
 
-def test_a_resumed_training_ends_with_the_weights_of_a_training_at_once(interrupted_training):
-    """The weights are equal on a CPU. A GPU adds numbers in any order, so there they are near."""
-    tolerance = 0 if DEVICE == CPU else 0.02
-    expected_weights = interrupted_training.at_once.weights
-    expected_vector = torch.cat([weight.flatten() for weight in expected_weights.values()])
+def test_a_resumed_training_ends_with_the_weights_of_a_training_without_interruption(
+    interrupted_training,
+):
+    """On a CPU the weights are equal. A GPU adds numbers in any order, so rounding may differ.
 
+    All weights are compared as one long vector. `at_once` is the training without an interruption.
+    """
+    relative_tolerance = 0 if DEVICE == CPU else 0.02
+    expected_weights = interrupted_training.at_once.weights
     weights = interrupted_training.resumed.weights
+    expected_vector = torch.cat([weight.flatten() for weight in expected_weights.values()])
     vector = torch.cat([weights[name].flatten() for name in expected_weights])
 
-    assert (vector - expected_vector).norm() <= tolerance * expected_vector.norm()
+    difference = (vector - expected_vector).norm()
+
+    assert difference <= relative_tolerance * expected_vector.norm()
 
 
 @contextmanager
@@ -266,11 +285,11 @@ def step_and_updates(data_folder):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_no_update_waits_for_the_device(step_and_updates, precision):
-    """An update is queued while the GPU computes the one before.
+def test_the_cpu_queues_updates_without_waiting_for_the_gpu(step_and_updates, precision):
+    """If the CPU waited for each result, the GPU would idle while the next update is prepared.
 
-    The first update of each shape may wait: CUDA graphs record the kernels of packed batches. So
-    each update runs once before waiting becomes an error.
+    PyTorch's sync debug mode makes waiting an error. The first update of each shape may wait: CUDA
+    graphs record the kernels of packed batches. So each update runs once before.
     """
     step, updates = step_and_updates(precision)
     for number, update in enumerate(updates, 1):
@@ -287,16 +306,19 @@ def test_no_update_waits_for_the_device(step_and_updates, precision):
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_batches_are_packed_on_a_gpu_in_16_bits(step_and_updates, precision):
-    """A packed batch has no padding; its kernels exist for GPUs and numbers of 16 bits."""
+    """A packed batch has no padding. Its kernels exist for GPUs and numbers of 16 bits only."""
     _, updates = step_and_updates(precision)
+    first_batch = updates[0].batches[0][0]
 
-    is_packed = isinstance(updates[0].batches[0][0], PackedBatch)
+    is_packed = isinstance(first_batch, PackedBatch)
 
-    assert is_packed == (DEVICE != CPU and precision != "float32")
+    has_16_bits = precision in ("bfloat16", "float16")
+    assert is_packed == (DEVICE != CPU and has_16_bits)
 
 
 @needs(TWO_GPUS, DEVICE == CPU or torch.cuda.device_count() >= 2)
 def test_two_devices_train_with_the_losses_of_one(tmp_path_factory):
+    """Two devices share the batches of an update, so the sum of their gradients is the same."""
     losses_by_device_count = {}
     for device_count in (1, 2):
         root = project(tmp_path_factory.mktemp(str(device_count)))
@@ -307,8 +329,13 @@ def test_two_devices_train_with_the_losses_of_one(tmp_path_factory):
     assert losses_by_device_count[2] == pytest.approx(losses_by_device_count[1], rel=1e-3)
 
 
-def test_the_search_finds_the_translations_that_it_finds_on_the_cpu(data_folder):
-    # Trainings of the tests above leave TF32, which rounds products.
+def test_beam_search_finds_the_same_translations_on_the_gpu_and_on_the_cpu(data_folder):
+    """The model has random weights and a beam of 4.
+
+    The weights are multiplied by 3: its probabilities are then less even, so that the sentences get
+    different translations.
+    """
+    # Earlier tests may have switched to TF32, which rounds products.
     torch.set_float32_matmul_precision("highest")
     corpus = BinaryCorpus(data_folder / "binary")
     torch.manual_seed(8)
@@ -316,7 +343,6 @@ def test_the_search_finds_the_translations_that_it_finds_on_the_cpu(data_folder)
     model = Transformer(systems.model(), vocabulary_size, vocabulary_size).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            # Greater weights give less even probabilities, so that translations differ.
             parameter.mul_(3)
     sources = corpus.side("test.x", corpus.source)
 
