@@ -35,8 +35,6 @@ import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))
 """
-# MLflow has one experiment in a new database, without a run.
-NEW_DATABASE = {"Default": []}
 
 
 @pytest.fixture
@@ -95,41 +93,63 @@ def database_files(path):
     ],
 )
 def test_a_database_whose_creation_was_interrupted_is_created_again(path, size_limit, last_table):
-    assert half_databases.run_mlflow("create", path, size_limit).returncode != 0
+    """Files may have `size_limit` bytes, so that creating the database fails as on a full disk.
+
+    The next command, without the limit, finds the tables made so far. It makes a new database,
+    which contains MLflow's experiment Default without runs.
+    """
+    process = half_databases.run_mlflow("create", path, size_limit)
+    assert process.returncode != 0
     assert last_table in table_names(path)
 
     process = open_database()
 
     assert process.returncode == 0
     assert process.stderr == ""
-    assert json.loads(process.stdout) == NEW_DATABASE
-    assert not any(name.startswith("_alembic_tmp") for name in table_names(path))
+    assert json.loads(process.stdout) == {"Default": []}
+    temporary_tables = [name for name in table_names(path) if name.startswith("_alembic_tmp")]
+    assert temporary_tables == []
     assert database_files(path) == ["mlflow.db"]
 
 
 def test_creating_a_database_on_a_full_disk_ends_with_one_line(path):
+    """Files may have 600,000 bytes, too few for a new database, so that writing fails.
+
+    SQLite names the cause in one of two ways.
+    """
     process = open_database(size_limit=600_000)
 
     assert process.returncode == 1
-    start = f"bleuprint: error: MLflow at sqlite:///{path}: "
-    assert process.stderr in (f"{start}disk I/O error\n", f"{start}database or disk is full\n")
+    error = f"bleuprint: error: MLflow at sqlite:///{path}: "
+    assert process.stderr in (f"{error}disk I/O error\n", f"{error}database or disk is full\n")
 
 
 def test_the_next_command_creates_a_database_after_the_disk_was_full(path):
-    open_database(size_limit=600_000)
+    """The first command may leave an empty file at most, which the next one fills.
+
+    MLflow's experiment Default, without runs, is all that a new database contains.
+    """
+    open_database(size_limit=600_000)  # The limit is too small for a database.
     assert not path.exists() or path.stat().st_size == 0
     assert set(database_files(path)) <= {"mlflow.db"}
 
-    assert open_and_list_runs() == NEW_DATABASE
+    run_ids = open_and_list_runs()
+
+    assert run_ids == {"Default": []}
 
 
 def test_the_remains_of_a_killed_creation_are_removed(path):
-    """A database is created in a folder beside its place first, and then moved."""
+    """A database is first created in a folder next to its place, and then moved.
+
+    Here this folder, with half a database, is left from a process that was killed.
+    """
     remains = path.with_name("mlflow.db.new.killed")
     remains.mkdir()
     (remains / "mlflow.db").write_text("half")
 
-    assert open_and_list_runs() == NEW_DATABASE
+    run_ids = open_and_list_runs()
+
+    assert run_ids == {"Default": []}  # what a new database contains
     assert database_files(path) == ["mlflow.db"]
 
 
@@ -147,6 +167,10 @@ def half_migrated_database(request, path, old_database):
 
 
 def test_a_half_migrated_database_with_runs_is_kept_and_reported(half_migrated_database):
+    """Another MLflow was killed while it changed the tables of a database with one run.
+
+    A new database in its place would lose the run, so the user decides what to do.
+    """
     path = half_migrated_database
     content = path.read_bytes()
 
@@ -167,10 +191,11 @@ def test_a_new_database_is_created_if_a_half_migrated_one_is_moved_away(half_mig
     """The message about a half-migrated database says to move it."""
     half_migrated_database.rename(f"{half_migrated_database}.damaged")
 
-    assert open_and_list_runs() == NEW_DATABASE
+    assert open_and_list_runs() == {"Default": []}
 
 
 def test_a_migration_that_fails_leaves_the_database_of_the_older_mlflow(path, old_database):
+    """Migrating the database to the installed MLflow takes more space than the limit allows."""
     shutil.copyfile(old_database, path)
 
     process = open_database(size_limit=old_database.stat().st_size + 140_000)
@@ -180,7 +205,9 @@ def test_a_migration_that_fails_leaves_the_database_of_the_older_mlflow(path, ol
 
 
 def test_a_failed_migration_is_repeated_when_the_disk_has_room(path, old_database):
+    """The database of an older MLflow contains one run, of the experiment `precious`."""
     shutil.copyfile(old_database, path)
+    # The limit is too small for the migration, which fails.
     open_database(size_limit=old_database.stat().st_size + 140_000)
 
     run_ids = open_and_list_runs()
@@ -191,7 +218,11 @@ def test_a_failed_migration_is_repeated_when_the_disk_has_room(path, old_databas
 
 
 def test_the_last_known_migration_is_that_of_a_new_database(mldatabase):
-    """MLflow's folder of migrations is not part of its interface. If it has moved: database.py."""
+    """The list of migrations is read from a folder of MLflow that may move in a new version.
+
+    If this test fails, adapt `_known_revisions` in database.py. The expected value is the schema
+    that the installed MLflow has written into a new database.
+    """
     with closing(sqlite3.connect(mldatabase)) as connection:
         ((revision,),) = connection.execute("SELECT version_num FROM alembic_version")
 
@@ -202,6 +233,8 @@ def test_a_database_behind_a_symbolic_link_is_created_there(path):
     elsewhere = path.with_name("elsewhere.db")
     path.symlink_to(elsewhere)
 
-    assert open_and_list_runs() == NEW_DATABASE
+    run_ids = open_and_list_runs()
+
+    assert run_ids == {"Default": []}  # what a new database contains
     assert path.is_symlink()
     assert "runs" in table_names(elsewhere)

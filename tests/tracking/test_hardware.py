@@ -35,10 +35,14 @@ DAY_SECONDS = 86_400
 def test_the_training_costs_of_attention_is_all_you_need_are_reproduced(
     seconds, devices, device_name, cost
 ):
-    """Vaswani et al. (2017) multiply time, number of GPUs and their sustained FLOP/s."""
+    """Vaswani et al. (2017) multiply time, number of GPUs and sustained FLOP/s of a GPU.
+
+    The expected costs are those of their table 2, rounded to three digits.
+    """
     sustained_flops = paper_flops(device_name)
 
-    assert seconds * devices * sustained_flops == pytest.approx(cost, rel=5e-3)
+    total_flops = seconds * devices * sustained_flops
+    assert total_flops == pytest.approx(cost, rel=5e-3)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +90,7 @@ def test_other_devices_have_no_sustained_flops(device_name):
 def test_a_device_has_the_peak_teraflops_of_its_data_sheet(
     device_name, float32, tf32, bfloat16, float16
 ):
+    """The numbers are NVIDIA's, without sparsity; None where a GPU has no units for a precision."""
     teraflops = {"float32": float32, "tf32": tf32, "bfloat16": bfloat16, "float16": float16}
     for precision, expected in teraflops.items():
         peak = peak_flops(device_name, precision)
@@ -111,29 +116,36 @@ def test_a_device_whose_name_only_begins_like_a_known_one_has_no_peak(device_nam
 
 
 def test_the_peak_memory_of_a_process_is_in_bytes():
+    """Operating systems report it in different units, such as KB on Linux.
+
+    A process with torch takes more than 50 MB, and this one then allocates 400 MB.
+    """
     peak_before = hardware.peak_memory(CPU)
-    array = torch.ones(100_000_000)  # 400 MB
+    array = torch.ones(100_000_000)  # float32: 4 bytes each
 
     peak = hardware.peak_memory(CPU)
 
-    assert 5e7 < peak_before <= peak
+    assert 50_000_000 < peak_before <= peak
     assert peak > array.nbytes
 
 
-def cost_on_machines(*machines, seconds=100.0):
-    """Return the cost of a training of 1e12 operations and 5,000 target tokens.
+def cost_on_machines(*machines, seconds=100.0, flops=10**12, target_tokens=5000, peak_memory=0):
+    """Return the cost of a training.
 
     Args:
         machines: The machines on which it ran, as `describe_machine` returns them.
         seconds: Its duration.
+        flops: The number of its floating-point operations.
+        target_tokens: The number of target tokens that it was trained on.
+        peak_memory: The largest memory of its processes, in bytes.
     """
     stopwatch = Stopwatch(Path("nowhere"), {}, lambda: 0)
-    stopwatch.peak_memory = 10**8
+    stopwatch.peak_memory = peak_memory
     stopwatch.machines = list(machines)
     stopwatch.seconds = seconds
     state = TrainState.initial(parameters=10)
-    state.flops = 10**12
-    state.target_tokens = 5_000
+    state.flops = flops
+    state.target_tokens = target_tokens
     return stopwatch.cost(state, "float32")
 
 
@@ -143,10 +155,12 @@ def describe_gpu_machine(processes=1):
 
 
 def test_the_cost_of_a_training_records_its_time_and_machine():
-    cost = cost_on_machines(describe_machine(Group(0, 2, CPU)), seconds=100.0)
+    machine = describe_machine(Group(0, 2, CPU))  # two processes
+
+    cost = cost_on_machines(machine, seconds=100.0, target_tokens=5000, peak_memory=10**8)
 
     assert cost.seconds == 100
-    assert cost.tokens_per_second == 50  # 5,000 target tokens
+    assert cost.tokens_per_second == 5000 / 100
     assert cost.processes == 2
     assert cost.devices == 2
     assert cost.versions == f"Python {platform.python_version()}, torch {torch.__version__}"
@@ -154,8 +168,10 @@ def test_the_cost_of_a_training_records_its_time_and_machine():
 
 
 def test_a_training_on_a_cpu_has_no_cost_in_flops():
-    """No sustained FLOP/s are published for a CPU."""
-    cost = cost_on_machines(describe_machine(Group(0, 2, CPU)))
+    """The cost is the time multiplied by FLOP/s that a paper or data sheet gives for a GPU."""
+    machine = describe_machine(Group(0, 2, CPU))
+
+    cost = cost_on_machines(machine)
 
     assert cost.sustained_flops is None
     assert cost.flops_by_time is None
@@ -173,10 +189,14 @@ def test_a_training_on_a_cpu_has_no_cost_in_flops():
 def test_the_flops_by_time_come_from_the_paper_and_the_utilization_from_data_sheets(
     monkeypatch, device_name, sustained_flops, peak
 ):
-    """Model FLOP utilization (MFU) is the share of the peak that the training has used."""
+    """Model FLOP utilization (MFU) is the share of the peak that the training has used.
+
+    The paper, Vaswani et al. (2017), has sustained FLOP/s; data sheets have the peak.
+    """
+    # The name of this machine's CPU is replaced by that of a GPU.
     monkeypatch.setattr(hardware, "_cpu_name", lambda: device_name)
 
-    cost = cost_on_machines(describe_machine(ONE_PROCESS), seconds=100.0)
+    cost = cost_on_machines(describe_machine(ONE_PROCESS), seconds=100.0, flops=10**12)
 
     assert cost.sustained_flops == sustained_flops
     if sustained_flops is None:
@@ -188,11 +208,13 @@ def test_the_flops_by_time_come_from_the_paper_and_the_utilization_from_data_she
         assert cost.mfu is None
     else:
         assert cost.peak_flops == pytest.approx(peak)
-        assert cost.mfu == round(1e12 / (100 * peak), 4)
+        possible_flops = 100 * peak
+        assert cost.mfu == round(10**12 / possible_flops, 4)
 
 
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
 def test_a_training_that_was_resumed_on_another_machine_has_no_cost_in_flops(change):
+    """How much of the 100 seconds each machine took is unknown."""
     first_machine = describe_gpu_machine()
     second_machine = first_machine | change
 
@@ -207,6 +229,7 @@ def test_a_training_that_was_resumed_on_another_machine_has_no_cost_in_flops(cha
 
 @pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
 def test_the_cost_names_both_machines_where_they_differ(change):
+    """A field that differs contains both values, such as "Tesla P100 + Other CPU"."""
     first_machine = describe_gpu_machine()
     second_machine = first_machine | change
 
@@ -216,7 +239,8 @@ def test_the_cost_names_both_machines_where_they_differ(change):
     assert fields_with_both == list(change)
 
 
-def test_the_cost_of_a_training_resumed_at_another_commit_is_of_one_machine():
+def test_the_cost_of_a_training_resumed_at_another_commit_is_that_of_one_machine():
+    """The commit does not change the speed of a GPU: here a P100 with sustained 9.5e12 FLOP/s."""
     first_machine = describe_gpu_machine()
     second_machine = first_machine | {"commit": "another"}
 
@@ -227,29 +251,42 @@ def test_the_cost_of_a_training_resumed_at_another_commit_is_of_one_machine():
 
 
 def test_the_cost_of_a_training_counts_all_devices():
-    cost = cost_on_machines(describe_gpu_machine(processes=8), seconds=0.1)
+    """Eight P100, each with a peak of 9.3e12 FLOP/s and sustained 9.5e12 according to a paper."""
+    machine = describe_gpu_machine(processes=8)
+
+    cost = cost_on_machines(machine, seconds=0.1, flops=10**12)
 
     assert cost.devices == 8
-    possible_flops = 0.1 * 8 * 9.3e12  # the peak of a P100
-    assert cost.mfu == round(1e12 / possible_flops, 4) == 0.1344
+    possible_flops = 0.1 * 8 * 9.3e12
+    assert cost.mfu == round(10**12 / possible_flops, 4) == 0.1344
     assert cost.flops_by_time == pytest.approx(0.1 * 8 * 9.5e12)
 
 
 def test_the_peak_memory_of_a_training_is_the_largest_of_its_processes(tmp_path):
-    """A training that is resumed has a process for each start."""
+    """A training that is resumed has a process for each start. Here four need 7, 9, 5 and 5 bytes.
+
+    The last argument of a stopwatch is the function that measures the memory of its process.
+    """
     for peak in (7, 9, 5):
         stopwatch = Stopwatch(tmp_path, {}, lambda peak=peak: peak)
         stopwatch.save()
 
-    assert Stopwatch(tmp_path, {}, lambda: 5).peak_memory == 9
+    last_stopwatch = Stopwatch(tmp_path, {}, lambda: 5)
+
+    assert last_stopwatch.peak_memory == 9
 
 
 def test_a_process_that_finds_the_training_finished_does_not_change_its_peak_memory(tmp_path):
+    """The process that trained needed 9 bytes. The later one needs 11, and trains nothing.
+
+    The last argument of a stopwatch is the function that measures the memory of its process.
+    """
     stopwatch = Stopwatch(tmp_path, {}, lambda: 9)
     stopwatch.save()
 
-    # This one needs more memory, but neither trains nor saves.
-    assert Stopwatch(tmp_path, {}, lambda: 11).peak_memory == 9
+    later_stopwatch = Stopwatch(tmp_path, {}, lambda: 11)
+
+    assert later_stopwatch.peak_memory == 9
 
 
 def test_torch_tells_the_name_of_a_gpu(monkeypatch):
@@ -262,9 +299,10 @@ def test_torch_tells_the_name_of_a_gpu(monkeypatch):
 
 
 def test_the_description_of_a_machine_lists_the_versions_of_packages_that_split_text():
-    versions = describe_machine(ONE_PROCESS, ["sacremoses", "subword-nmt"])["versions"]
+    """A new version of such a package may split a text differently, and so change a training."""
+    machine = describe_machine(ONE_PROCESS, ["sacremoses", "subword-nmt"])
 
-    _python, _torch, *packages = versions.split(", ")
+    _python, _torch, *packages = machine["versions"].split(", ")
     assert packages == [
         f"sacremoses {version('sacremoses')}",
         f"subword-nmt {version('subword-nmt')}",
@@ -286,7 +324,8 @@ def test_the_text_of_a_recipe_is_split_by_these_packages(recipe, libraries):
     assert text_libraries(first_corpus) == libraries
 
 
-def test_thai_is_split_by_its_segmenter_and_sentencepiece(monkeypatch):
+def test_the_libraries_that_split_thai_are_its_segmenter_and_sentencepiece(monkeypatch):
+    """A corpus from English to Thai: pythainlp segments Thai, and sacremoses tokenizes English."""
     monkeypatch.setattr(segmenter, "find_spec", lambda name: name)  # as if all were installed
     corpus = load_settings(ROOT / "recipes" / "phrasebook.yaml").corpora["phrasebook-en-de"]
     sentencepiece = SentencePiece("bpe", 99, joint=True, byte_fallback=False)

@@ -38,7 +38,17 @@ def runs_by_name(root):
     return client, named_runs
 
 
+def logged_runs(root):
+    """Return the runs in the project's database by name, such as "tiny news-en-de 1"."""
+    _, runs = runs_by_name(root)
+    return runs
+
+
 def test_the_scores_of_each_test_set_are_metrics_with_its_name(tmp_path, monkeypatch):
+    """Two corpora have a test set `first`, so metrics are named METRIC/CORPUS/TEST_SET.
+
+    The expected values are those in the results of each run, scores.json.
+    """
     monkeypatch.chdir(tmp_path)
     corpora = {"news-en-de": ("first", "second"), "talks-en-fr": ("first",)}
     settings = result_trees.settings_in(tmp_path, corpora=corpora)
@@ -124,10 +134,12 @@ def copying_allowed(monkeypatch):
 
 
 @pytest.mark.usefixtures("copying_allowed")
-def test_new_translations_replace_the_old_ones_in_mlflow(root):
-    settings = load_settings()
+def test_a_sync_copies_translations_to_mlflow(root):
+    """The license of a corpus must allow it, which this test assumes."""
     hypotheses = RUN.results_folder / "hypotheses/test.first.de"
-    list(sync(settings))
+
+    list(sync(load_settings()))
+
     client, runs = runs_by_name(root)
     run_id = runs["tiny news-en-de 1"].info.run_id
     artifacts = [artifact.path for artifact in client.list_artifacts(run_id, "hypotheses")]
@@ -135,9 +147,18 @@ def test_new_translations_replace_the_old_ones_in_mlflow(root):
     copy = root / f"mlruns/trial_run/{run_id}/artifacts/hypotheses/test.first.de"
     assert copy.read_bytes() == hypotheses.read_bytes()
 
-    old_lines = hypotheses.read_text("utf-8").split("\n")[:-1]
+
+@pytest.mark.usefixtures("copying_allowed")
+def test_new_translations_replace_the_old_ones_in_mlflow(root):
+    """The first sync logs the old translations. The new ones are the old in reverse order."""
+    settings = load_settings()
+    list(sync(settings))
+    run_id = logged_runs(root)["tiny news-en-de 1"].info.run_id
+    copy = root / f"mlruns/trial_run/{run_id}/artifacts/hypotheses/test.first.de"
+    old_lines = copy.read_text("utf-8").split("\n")[:-1]
     new_lines = old_lines[::-1]
     assert new_lines != old_lines
+
     result_trees.translate(root, settings, RUN, "first", new_lines)
     outcomes = list(sync(settings))
 
@@ -149,7 +170,10 @@ def test_new_translations_replace_the_old_ones_in_mlflow(root):
 def test_a_sync_after_the_project_was_moved_does_not_write_to_its_old_folder(
     root, tmp_path_factory, monkeypatch
 ):
-    """MLflow's database contains the old path."""
+    """MLflow's database contains the old path, where it would store the translations.
+
+    The first sync runs in the old folder. New translations in the new folder then need another one.
+    """
     settings = load_settings()
     list(sync(settings))
     moved_root = tmp_path_factory.mktemp("elsewhere") / "moved"
@@ -158,10 +182,11 @@ def test_a_sync_after_the_project_was_moved_does_not_write_to_its_old_folder(
     monkeypatch.chdir(moved_root)
 
     result_trees.translate(moved_root, settings, RUN, "first", ["something else"] * 100)
+    outcomes = list(sync(settings))
 
-    assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
+    assert outcomes == ["run tiny news-en-de 1: completed"]
     assert not root.exists()
-    assert list(sync(settings)) == []
+    assert list(sync(settings)) == []  # Nothing is left to log.
 
 
 def write_committed_costs(costs):
@@ -201,9 +226,13 @@ MACHINE_TAGS = ("device", "versions", "commit")
 
 
 def test_costs_that_were_not_measured_here_are_those_in_the_committed_table(root, committed_costs):
+    """A clone has reports/costs.csv, but no measured durations.
+
+    In this table, the training took 61.5 seconds.
+    """
     list(sync(load_settings()))
 
-    run = runs_by_name(root)[1]["tiny news-en-de 1"]
+    run = logged_runs(root)["tiny news-en-de 1"]
     for tag in MACHINE_TAGS:
         assert run.data.tags[tag] == committed_costs[tag]
     assert run.data.metrics["total/seconds"] == 61.5
@@ -212,17 +241,20 @@ def test_costs_that_were_not_measured_here_are_those_in_the_committed_table(root
 
 @pytest.mark.usefixtures("committed_costs")
 def test_costs_that_are_not_committed_either_are_unknown(root):
-    """The committed table contains only seed 1."""
+    """A clone has no measured durations, and its reports/costs.csv contains only seed 1."""
     list(sync(load_settings()))
 
-    run = runs_by_name(root)[1]["tiny news-en-de 2"]
+    run = logged_runs(root)["tiny news-en-de 2"]
     for tag in MACHINE_TAGS:
         assert run.data.tags[tag] == "unknown"
     assert "total/seconds" not in run.data.metrics
 
 
 def test_a_sync_without_costs_keeps_the_costs_that_are_in_mlflow(root, committed_costs):
-    """Another clone may have logged them to the same server."""
+    """Another clone may have logged them to the same server.
+
+    The second sync runs in a clone without measured durations and without reports/costs.csv.
+    """
     list(sync(load_settings()))
     client, runs = runs_by_name(root)
     run = runs["tiny news-en-de 1"]
@@ -257,21 +289,31 @@ def run_of_version_1(root):
 
 
 def test_a_run_of_version_1_gets_what_it_lacks(root, run_of_version_1):
+    """Version 1 of bleuprint logged fewer parameters and tags, and metrics with other names.
+
+    The project has four runs, of which version 1 has logged one.
+    """
     client, old_run = run_of_version_1
     settings = load_settings()
 
-    assert "run tiny news-en-de 1: completed" in list(sync(settings))
+    outcomes = list(sync(settings))
 
+    assert "run tiny news-en-de 1: completed" in outcomes
     run = client.get_run(old_run.info.run_id)
     scores = read_json(RUN.results_folder / "scores.json")["first"]
     assert run.data.metrics["bleu/news-en-de/first"] == value_of(scores, "bleu")
     assert len(run.data.params) > 60
     assert run.data.tags["device"] == "Test CPU"
-    assert len(runs_by_name(root)[1]) == 4
-    assert list(sync(settings)) == []
+    assert len(logged_runs(root)) == 4
+    assert list(sync(settings)) == []  # Nothing is left to log.
 
 
 def test_a_run_of_version_1_keeps_what_it_has(run_of_version_1):
+    """A sync adds to a run what it lacks, and overwrites nothing that a user may have changed.
+
+    Version 1 logged the metric `bleu/first` and the parameter `model.d_model` with these values;
+    the user then renamed the run and added the note and the tag `mine`.
+    """
     client, old_run = run_of_version_1
 
     list(sync(load_settings()))
@@ -291,19 +333,23 @@ def test_a_run_that_was_deleted_in_mlflow_is_logged_again(root):
     client, runs = runs_by_name(root)
 
     client.delete_run(runs["small news-en-de 2"].info.run_id)
+    outcomes = list(sync(settings))
 
-    assert list(sync(settings)) == ["run small news-en-de 2: made"]
-    assert list(sync(settings)) == []
+    assert outcomes == ["run small news-en-de 2: made"]
+    assert list(sync(settings)) == []  # Nothing is left to log.
 
 
 def test_a_run_that_was_marked_as_failed_is_completed(root):
+    """All its results exist, so a sync marks it as finished again."""
     settings = load_settings()
     list(sync(settings))
     client, runs = runs_by_name(root)
 
     client.set_terminated(runs["tiny news-en-de 1"].info.run_id, "FAILED")
+    outcomes = list(sync(settings))
 
-    assert list(sync(settings)) == ["run tiny news-en-de 1: completed"]
+    assert outcomes == ["run tiny news-en-de 1: completed"]
+    assert logged_runs(root)["tiny news-en-de 1"].info.status == "FINISHED"
 
 
 def run_python(program):
@@ -315,6 +361,7 @@ def run_python(program):
 
 
 def test_all_runs_are_logged_again_if_the_database_was_removed(root):
+    """The project has four runs: two systems with two seeds."""
     list(sync(load_settings()))
 
     (root / "mlflow.db").unlink()
@@ -348,16 +395,20 @@ def test_mlflow_is_not_imported_if_it_contains_all_results():
 
 @pytest.mark.usefixtures("root")
 def test_mlflow_is_imported_if_a_result_is_new():
+    """The script prints the number of runs, and whether MLflow and SQLAlchemy were imported."""
     list(sync(load_settings()))
     path = RUN.results_folder / "curves.json"
     curves = read_json(path)
     curves["validation"][0]["bleu"] += 1
     write_json(path, curves)
 
-    assert run_python(_LOG_RESULTS) == "4 True True\n"
+    output = run_python(_LOG_RESULTS)
+
+    assert output == "4 True True\n"
 
 
 def test_a_damaged_file_of_a_run_is_reported_and_the_other_runs_are_logged(root):
+    """The project has four runs. The curves of the first, tiny with seed 1, lack a field."""
     path = RUN.results_folder / "curves.json"
     path.write_text(json.dumps({"training": 1}))
 
@@ -367,7 +418,7 @@ def test_a_damaged_file_of_a_run_is_reported_and_the_other_runs_are_logged(root)
     assert len(logged) == 3
     (report,) = [outcome for outcome in outcomes if "left out" in outcome]
     assert report.startswith(f"{RUN}: its results are left out: {path} is damaged: ")
-    assert set(runs_by_name(root)[1]) == {
+    assert set(logged_runs(root)) == {
         "tiny news-en-de 2",
         "small news-en-de 1",
         "small news-en-de 2",
@@ -382,6 +433,7 @@ def broken_store(monkeypatch):
 
 @pytest.mark.usefixtures("root", "broken_store")
 def test_a_failure_of_mlflow_is_a_note_of_one_line(capsys):
+    """Opening MLflow's database raises an unexpected error here: a division by zero."""
     update_or_note(load_settings())
 
     assert capsys.readouterr().err == (
@@ -392,6 +444,10 @@ def test_a_failure_of_mlflow_is_a_note_of_one_line(capsys):
 
 @pytest.mark.usefixtures("root", "broken_store")
 def test_a_stage_says_nothing_if_its_runner_logs_all_results_at_the_end(monkeypatch, capsys):
+    """Opening MLflow's database fails here, but the runner will say so once at the end.
+
+    Runners such as Snakemake set BLEUPRINT_RUNNER_LOGS for their stages.
+    """
     monkeypatch.setenv("BLEUPRINT_RUNNER_LOGS", "1")
 
     update_in_stage(load_settings())
@@ -401,7 +457,7 @@ def test_a_stage_says_nothing_if_its_runner_logs_all_results_at_the_end(monkeypa
 
 @pytest.mark.usefixtures("root", "broken_store")
 def test_a_stage_reports_the_failure_of_mlflow_if_no_runner_does(monkeypatch, capsys):
-    """As with `dvc repro`."""
+    """Opening MLflow's database fails, and `dvc repro`, for example, logs nothing at its end."""
     monkeypatch.delenv("BLEUPRINT_RUNNER_LOGS", raising=False)
 
     update_in_stage(load_settings())
@@ -439,6 +495,7 @@ def test_the_command_sync_reports_a_failure_of_mlflow_in_one_line(root, run_sync
 def test_the_command_sync_names_a_module_that_mlflow_cannot_import(
     root, run_sync_command, monkeypatch, capsys
 ):
+    """In place of MLflow, a module of the same name is found, which imports a missing module."""
     for name in list(sys.modules):
         if name.partition(".")[0] == "mlflow":
             monkeypatch.delitem(sys.modules, name)
@@ -461,7 +518,7 @@ def test_the_command_sync_names_a_module_that_mlflow_cannot_import(
         ([100, 200], [30_000, 60_000]),
         ([100, 200, 300], [20_000, 40_000, 60_000]),
     ],
-    ids=str,
+    ids=["one validation", "two validations", "three validations"],
 )
 def test_the_points_of_a_curve_are_spread_evenly_over_the_training_time(
     updates, expected_milliseconds

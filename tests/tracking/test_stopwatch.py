@@ -96,26 +96,34 @@ def test_the_measured_waiting_is_the_share_of_time_without_data(measured_trainin
 
 
 def test_tokens_per_second_times_seconds_are_the_tokens_of_the_training(measured_training):
-    """Validations do not count."""
+    """On the clock of this training, each update waits 1 s for data and computes for 3 s.
+
+    The time of validations, 50 s each, does not count: it would lower the rate.
+    """
     observer, state = measured_training
+    seconds_per_update = WAIT_SECONDS + COMPUTE_SECONDS
 
     tokens = 0.0
     for rates in observer.rates:
-        tokens += rates["tokens_per_second"] * (WAIT_SECONDS + COMPUTE_SECONDS)
+        tokens += rates["tokens_per_second"] * seconds_per_update
+
     assert tokens == pytest.approx(state.target_tokens)
 
 
 def test_the_clock_moves_by_updates_and_validations_only(measured_training):
-    """Otherwise the other tests of this training would check nothing."""
+    """The clock starts at 100 s. The training has 12 updates of 4 s and 3 validations of 50 s.
+
+    This confirms the setting in which the other tests measure rates.
+    """
     observer, _ = measured_training
 
     update_seconds = 12 * (WAIT_SECONDS + COMPUTE_SECONDS)
+    validation_seconds = 3 * VALIDATION_SECONDS
+    assert observer.clock.now == 100.0 + update_seconds + validation_seconds
 
-    assert observer.clock.now == 100.0 + update_seconds + 3 * VALIDATION_SECONDS
 
-
-def test_measured_rates_are_no_part_of_the_training_state(measured_training):
-    """They depend on the machine, and the state must be the same on all machines."""
+def test_the_training_state_leaves_out_measured_rates(measured_training):
+    """Rates depend on the machine, and the state must be the same on all machines."""
     _, state = measured_training
 
     for point in state.curve:
@@ -148,7 +156,8 @@ def test_rates_do_not_depend_on_when_the_tokens_of_an_update_are_known(
         clock.now += 9 * update
         uncounted_updates.append(update)
         is_validated = update % 6 == 0
-        while len(uncounted_updates) > (0 if is_validated else delay):
+        updates_that_stay_unknown = 0 if is_validated else delay
+        while len(uncounted_updates) > updates_that_stay_unknown:
             counted_update = uncounted_updates.popleft()
             watch.count_update(100 * counted_update)
             if counted_update % record_interval == 0:
@@ -157,4 +166,5 @@ def test_rates_do_not_depend_on_when_the_tokens_of_an_update_are_known(
             clock.now += VALIDATION_SECONDS
             watch.exclude_pause()
 
-    assert rates == [{"tokens_per_second": 10.0, "waiting": 0.1}] * (12 // record_interval)
+    rates_of_each_update = {"tokens_per_second": 10.0, "waiting": 0.1}
+    assert rates == [rates_of_each_update] * (12 // record_interval)

@@ -65,7 +65,7 @@ def test_a_bug_is_not_reported_as_a_failure_of_mlflow():
 
 
 def test_a_database_whose_driver_is_missing_is_reported_with_the_package_to_install(monkeypatch):
-    """PostgreSQL's driver is not among the packages that setup installs."""
+    """Setup does not install PostgreSQL's driver, psycopg2. The message hides user and password."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:hu/sh@localhost/db")
 
     assert open_error() == (
@@ -84,6 +84,7 @@ def test_a_database_whose_driver_is_missing_is_reported_with_the_package_to_inst
 def test_a_database_of_another_mlflow_is_reported_with_its_schema(
     project, mldatabase, monkeypatch, revision
 ):
+    """The database names the schema of its tables, which is replaced by one that MLflow rejects."""
     from mlflow.tracking import MlflowClient  # Importing it takes two seconds.
 
     with_experiment = shutil.copyfile(mldatabase, project / "first.db")
@@ -96,8 +97,8 @@ def test_a_database_of_another_mlflow_is_reported_with_its_schema(
 
     message = open_error()
 
-    start = f"MLflow at sqlite:///{path}: made by another MLflow (schema {revision}): "
-    assert message.startswith(start)
+    problem = f"MLflow at sqlite:///{path}: made by another MLflow (schema {revision}): "
+    assert message.startswith(problem)
     assert message.endswith(", which bleuprint sync fills")
 
 
@@ -112,7 +113,10 @@ def test_a_database_of_another_mlflow_is_reported_with_its_schema(
 )
 @pytest.mark.usefixtures("without_mlflow_client")
 def test_a_password_that_contains_a_separator_of_urls_is_refused(monkeypatch, address):
-    """A library would take a part of it for the host, and print the part as not found."""
+    """A library would take a part of the password for the host, and print it as not found.
+
+    Each of these addresses contains the secret `hu`, which the message must hide.
+    """
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
 
     with pytest.raises(UserError, match=r"write / as %2F, \? as %3F, # as %23, @ as %40") as error:
@@ -130,7 +134,10 @@ def test_an_invalid_tracking_uri_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("length_before", range(100, 200))
 def test_a_password_is_masked_before_a_long_message_is_shortened(length_before):
-    """If it were cut within the password, the rest could not be recognized as an address."""
+    """Messages are cut at 200 characters, here somewhere before, within or after the address.
+
+    An address cut within its password could not be recognized, and its beginning would be shown.
+    """
     error = ValueError(f"{'x' * length_before} http://me:hushhushhush@host")
 
     summary = store.summarize_error(error)
@@ -150,6 +157,7 @@ def test_a_password_is_masked_before_a_long_message_is_shortened(length_before):
     ],
 )
 def test_mlflows_messages_about_an_address_are_shown_without_its_secrets(monkeypatch, address):
+    """Nothing can be reached at these addresses. In each, `hush` is a user, password or token."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
 
@@ -163,6 +171,10 @@ def test_mlflows_messages_about_an_address_are_shown_without_its_secrets(monkeyp
 def test_the_message_about_a_deleted_experiment_ends_with_a_command_that_restores_it(
     project, mldatabase, monkeypatch
 ):
+    """MLflow keeps deleted experiments, and their names, until they are restored.
+
+    The test runs the command and then finds the experiment `gone` again.
+    """
     path = shutil.copyfile(mldatabase, project / "mlflow.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{path}")
     client = store.open_client()

@@ -28,9 +28,6 @@ from root import ROOT
 from systems import with_systems
 
 RUN = Run("tiny", "news-en-de", 1)
-# The training of each run in `root`: its duration, and its loss after each 100 updates.
-TRAIN_SECONDS = 3725.0
-TRAIN_LOSSES = [(100, 7.0), (200, 6.0), (300, 5.0), (400, 4.0), (500, 3.0)]
 
 
 def store_uri(root):
@@ -50,6 +47,12 @@ def runs_by_name(root):
     named_runs = {run.info.run_name: run for run in runs}
     assert len(named_runs) == len(runs)
     return client, named_runs
+
+
+def logged_runs(root):
+    """Return the runs in a project's database by name, such as "tiny news-en-de 1"."""
+    _, runs = runs_by_name(root)
+    return runs
 
 
 def run_outcomes(settings):
@@ -90,44 +93,76 @@ def change_search(run, beam, bleu):
     return with_systems(settings, {run.system: dataclasses.replace(system, decode=decode)})
 
 
-def test_the_first_sync_logs_all_runs_and_the_second_changes_nothing(root):
-    settings = load_settings()
+def test_the_first_sync_logs_all_runs(root):
+    """The project has results of two systems, tiny and small, with the seeds 1 and 2."""
+    outcomes = list(sync(load_settings()))
 
-    assert len(list(sync(settings))) == 4
-    assert set(runs_by_name(root)[1]) == {
+    assert len(outcomes) == 4
+    assert set(logged_runs(root)) == {
         "tiny news-en-de 1",
         "tiny news-en-de 2",
         "small news-en-de 1",
         "small news-en-de 2",
     }
+
+
+def test_the_second_sync_changes_nothing(root):
+    settings = load_settings()
+    list(sync(settings))
     database = dump_database(root)
 
-    assert list(sync(settings)) == []
+    outcomes = list(sync(settings))
+
+    assert outcomes == []
     assert dump_database(root) == database
 
 
-def test_a_logged_run_contains_curves_scores_settings_and_its_machine(root):
+def test_a_logged_run_contains_the_curves_of_its_training(root):
+    """The results contain the training loss of updates 100 to 500, and two validations."""
+    list(sync(load_settings()))
+
+    client, runs = runs_by_name(root)
+    run = runs["tiny news-en-de 2"]
+    assert history(client, run, "train/loss") == [
+        (100, 7.0),
+        (200, 6.0),
+        (300, 5.0),
+        (400, 4.0),
+        (500, 3.0),
+    ]
+    assert history(client, run, "valid/bleu") == [(250, 20.0), (500, 30.0)]
+
+
+def test_the_points_of_a_logged_curve_are_spread_over_the_duration_of_the_training(root):
+    """The training took 3,725 seconds and has five points of the curve."""
+    list(sync(load_settings()))
+
+    client, runs = runs_by_name(root)
+    run = runs["tiny news-en-de 2"]
+    points = client.get_metric_history(run.info.run_id, "train/loss")
+    milliseconds = sorted(point.timestamp - run.info.start_time for point in points)
+    assert milliseconds == [3_725_000 * number / 5 for number in (1, 2, 3, 4, 5)]
+
+
+def test_a_logged_run_contains_the_scores_of_its_test_set(root):
+    """The test set is called `first`; the expected BLEU score is that in scores.json."""
+    list(sync(load_settings()))
+
+    metrics = logged_runs(root)["tiny news-en-de 2"].data.metrics
+    assert metrics["bleu/news-en-de/first"] == bleu_of_results(Run("tiny", "news-en-de", 2))
+    assert metrics["loss/news-en-de/first"] == 1.25
+    for metric in ("chrf2/news-en-de/first", "ter/news-en-de/first", "total/seconds"):
+        assert metric in metrics
+
+
+def test_a_logged_run_contains_the_settings_of_its_training(root):
+    """Files, hashes and licenses are left out: they would bury the settings that users compare."""
     settings = load_settings()
     tiny = settings.system_settings("tiny")
 
     list(sync(settings))
 
-    client, runs = runs_by_name(root)
-    run = runs["tiny news-en-de 2"]
-    # The points of curves are spread evenly over the duration.
-    assert history(client, run, "train/loss") == TRAIN_LOSSES
-    assert history(client, run, "valid/bleu") == [(250, 20.0), (500, 30.0)]
-    points = client.get_metric_history(run.info.run_id, "train/loss")
-    milliseconds = sorted(point.timestamp - run.info.start_time for point in points)
-    assert milliseconds == [TRAIN_SECONDS * 1000 * fifth / 5 for fifth in range(1, 6)]
-    # Scores of the test set.
-    metrics = run.data.metrics
-    assert metrics["bleu/news-en-de/first"] == bleu_of_results(Run("tiny", "news-en-de", 2))
-    assert metrics["loss/news-en-de/first"] == 1.25
-    for metric in ("chrf2/news-en-de/first", "ter/news-en-de/first", "total/seconds"):
-        assert metric in metrics
-    # Settings.
-    params = run.data.params
+    params = logged_runs(root)["tiny news-en-de 2"].data.params
     assert params["system"] == "tiny"
     assert params["corpus"] == "news-en-de"
     assert params["seed"] == "2"
@@ -139,18 +174,26 @@ def test_a_logged_run_contains_curves_scores_settings_and_its_machine(root):
     assert params["corpus.filter.length_ratio.max"] == "3.0"
     for name in params:
         assert not re.search("license|path|sha256", name)
-    # The machine and the commit.
-    assert run.data.tags["device"] == "Test CPU"
-    assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef"
+
+
+def test_a_logged_run_contains_its_machine_and_commit(root):
+    list(sync(load_settings()))
+
+    tags = logged_runs(root)["tiny news-en-de 2"].data.tags
+    assert tags["device"] == "Test CPU"
+    assert tags["mlflow.source.git.commit"] == "0123456789abcdef"
 
 
 def test_a_run_that_was_logged_in_part_is_completed(root):
-    """As if the server had gone away during the training."""
+    """The server went away during the training, when one of five losses was logged.
+
+    The sync completes this run instead of making a second one.
+    """
     settings = load_settings()
     tracker = Tracker(describe_results(Results.open(settings, RUN)))
     tracker.log(100, {"train/loss": 7.0})
     tracker.close("KILLED")
-    (partial_run,) = runs_by_name(root)[1].values()
+    (partial_run,) = logged_runs(root).values()
 
     outcomes = list(sync(settings))
 
@@ -160,9 +203,17 @@ def test_a_run_that_was_logged_in_part_is_completed(root):
     run = runs["tiny news-en-de 1"]
     assert run.info.run_id == partial_run.info.run_id
     assert run.info.status == "FINISHED"
-    assert run.info.end_time - run.info.start_time == TRAIN_SECONDS * 1000
-    assert history(client, run, "train/loss") == TRAIN_LOSSES
+    # The results say that training took 3,725 seconds, and list five losses.
+    assert run.info.end_time - run.info.start_time == 3_725_000
+    assert history(client, run, "train/loss") == [
+        (100, 7.0),
+        (200, 6.0),
+        (300, 5.0),
+        (400, 4.0),
+        (500, 3.0),
+    ]
     assert history(client, run, "valid/loss") == [(250, 3.0), (500, 1.25)]
+    # Another sync changes nothing.
     database = dump_database(root)
     assert list(sync(settings)) == []
     assert dump_database(root) == database
@@ -188,7 +239,7 @@ def sync_comet_metrics(root):
     model = Comet("comet/env/bin/python", "comet/model", "0" * 64)
     settings = dataclasses.replace(load_settings(), comet={"model": model})
     list(sync(settings))
-    metrics = runs_by_name(root)[1]["tiny news-en-de 1"].data.metrics
+    metrics = logged_runs(root)["tiny news-en-de 1"].data.metrics
     return {name: value for name, value in metrics.items() if "comet" in name}
 
 
@@ -205,8 +256,8 @@ def test_the_comet_score_of_a_run_is_logged(root):
     assert sync_comet_metrics(root) == {"comet/news-en-de/first": 81.25}
 
 
-def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_factory, monkeypatch):
-    """MLflow cannot change a parameter, so another beam size needs another run.
+def test_another_beam_size_in_a_copy_gets_its_own_run(root, tmp_path_factory, monkeypatch):
+    """MLflow cannot change a parameter, so translating with another beam size needs another run.
 
     The copy is one that `dvc exp run --temp` makes. It uses the database of the project.
     """
@@ -236,7 +287,10 @@ def test_another_search_has_a_run_of_its_own_also_in_a_copy(root, tmp_path_facto
 
 
 def test_a_run_without_parameters_gets_them(root, monkeypatch):
-    """As if the server had gone away just after the run was created."""
+    """The server went away just after it had created the four runs, before their parameters came.
+
+    The tag OUTPUTS, which says that all was logged, is missing then.
+    """
     settings = load_settings()
     with monkeypatch.context() as patch:
         patch.setattr(runs_module, "describe_run", lambda *_: False)
@@ -244,19 +298,22 @@ def test_a_run_without_parameters_gets_them(root, monkeypatch):
     client, runs = runs_by_name(root)
     for run in runs.values():
         assert run.data.params == {}
-        # This tag says that all was logged.
         client.delete_tag(run.info.run_id, OUTPUTS)
 
     outcomes = run_outcomes(settings)
 
     assert len(outcomes) == 4
-    for run in runs_by_name(root)[1].values():
+    for run in logged_runs(root).values():
         assert len(run.data.params) > 60
     assert run_outcomes(settings) == []
 
 
 @pytest.mark.usefixtures("root")
 def test_parameters_of_a_run_have_names_that_mlflow_accepts():
+    """MLflow accepts letters, digits and _.-/ in a name, and at most 250 characters.
+
+    The training text is named `a` and has 7 pairs; the model has 1,234,567 parameters.
+    """
     results = Results.open(load_settings(), RUN)
     corpus = results.settings.corpus("news-en-de")
     training_text = next(iter(corpus.files.train.values()))
@@ -265,11 +322,12 @@ def test_parameters_of_a_run_have_names_that_mlflow_accepts():
     corpora = {"news-en-de": dataclasses.replace(corpus, files=files)}
     settings = dataclasses.replace(results.settings, corpora=corpora)
 
-    params = RunDescription.for_run(settings, results.run, "f", 1_234_567).params
+    description = RunDescription.for_run(settings, results.run, "f", 1_234_567)
+    params = description.params
 
     assert params["corpus.files.train.a.pairs"] == "7"
     assert params["corpus"] == "news-en-de"
-    assert params["parameters"] == "1234567"  # of the model
+    assert params["parameters"] == "1234567"
     assert params["system"] == "tiny"
     for name in params:
         assert re.fullmatch(r"[\w.\- /]{1,250}", name)
@@ -289,6 +347,7 @@ def test_parameters_say_which_directions_are_trained():
 
 
 def test_parameters_say_how_a_synthetic_text_was_translated():
+    """In this recipe, system tiny translates a text from target to source by sampling."""
     params = params_of_recipe("back-translation-phrasebook", "tiny", "top-10")
 
     translation_params = {}
@@ -321,28 +380,32 @@ def test_sync_leaves_out_scores_of_another_run_and_says_why(root, file_name, rea
     (report,) = [line for line in sync(load_settings()) if "left out" in line]
 
     assert re.match(f"{RUN}: its scores are left out: .*{reason}", report)
-    metrics = runs_by_name(root)[1]["tiny news-en-de 1"].data.metrics
+    metrics = logged_runs(root)["tiny news-en-de 1"].data.metrics
     assert "bleu/news-en-de/first" not in metrics
     assert "valid/bleu" in metrics
 
 
 def test_runs_without_results_of_these_settings_are_reported(root):
-    """One run has no results, and another one those of a training with other settings."""
+    """Of four runs, one has no results, and one those of a training with other settings."""
     shutil.rmtree(root / "results" / "small" / "news-en-de" / "2")
     path = RUN.results_folder / "training.json"
-    write_json(path, {**read_json(path), "settings": "0" * 64})
+    training = read_json(path)
+    training["settings"] = "0" * 64  # the hash of other settings
+    write_json(path, training)
 
     reports = [line for line in sync(load_settings()) if "Or download it: dvc pull" in line]
 
-    assert [report.split(":")[0] for report in reports] == [
+    reported_runs = [report.split(":")[0] for report in reports]
+    assert reported_runs == [
         "system tiny, corpus news-en-de, seed 1",
         "system small, corpus news-en-de, seed 2",
     ]
-    assert set(runs_by_name(root)[1]) == {"tiny news-en-de 2", "small news-en-de 1"}
+    assert set(logged_runs(root)) == {"tiny news-en-de 2", "small news-en-de 1"}
     assert list(sync(load_settings())) == reports
 
 
 def test_a_tag_says_why_patience_ended_a_training(root):
+    """The results of one run say that it ended early; the run of `tiny` ended as planned."""
     path = Run("small", "news-en-de", 1).results_folder / "training.json"
     early_end = {
         "update": 30,
@@ -352,11 +415,13 @@ def test_a_tag_says_why_patience_ended_a_training(root):
         "best": 0.003,
         "best_update": 15,
     }
-    write_json(path, {**read_json(path), "early_end": early_end})
+    training = read_json(path)
+    training["early_end"] = early_end
+    write_json(path, training)
 
     list(sync(load_settings()))
 
-    _, runs = runs_by_name(root)
+    runs = logged_runs(root)
     assert runs["small news-en-de 1"].data.tags["early_end"] == (
         "ended at update 30 of 700: bleu has not improved in 3 validations "
         "(best 0.003 at update 15)"
@@ -364,16 +429,20 @@ def test_a_tag_says_why_patience_ended_a_training(root):
     assert "early_end" not in runs["tiny news-en-de 1"].data.tags
 
 
-def test_a_new_score_replaces_the_old_one_whether_higher_or_lower(root):
+@pytest.mark.parametrize("new_bleu", [90.0, 10.0], ids=["higher", "lower"])
+def test_a_new_score_replaces_the_old_one_whether_higher_or_lower(root, new_bleu):
+    """MLflow keeps all values of a metric, and shows the one of the latest step or time."""
     settings = load_settings()
     list(sync(settings))
+    old_bleu = logged_runs(root)["tiny news-en-de 1"].data.metrics["bleu/news-en-de/first"]
+    assert 10.0 < old_bleu < 90.0
 
-    for score in (90.0, 10.0):
-        set_bleu_of_results(RUN, score)
+    set_bleu_of_results(RUN, new_bleu)
+    outcomes = run_outcomes(settings)
 
-        assert run_outcomes(settings) == ["run tiny news-en-de 1: completed"]
-        run = runs_by_name(root)[1]["tiny news-en-de 1"]
-        assert run.data.metrics["bleu/news-en-de/first"] == score
+    assert outcomes == ["run tiny news-en-de 1: completed"]
+    run = logged_runs(root)["tiny news-en-de 1"]
+    assert run.data.metrics["bleu/news-en-de/first"] == new_bleu
 
 
 @pytest.mark.usefixtures("root")
@@ -385,7 +454,8 @@ def test_scores_of_translations_by_these_settings_are_used():
 
 
 @pytest.mark.usefixtures("root")
-def test_scores_of_translations_by_another_search_are_not_used():
+def test_scores_of_translations_with_another_beam_size_are_not_used():
+    """The settings have been changed to beam size 7, but not yet translated with it."""
     settings = load_settings()
     tiny = settings.system_settings("tiny")
     decode = dataclasses.replace(tiny.decode, beam=7)
@@ -401,6 +471,7 @@ def test_scores_of_translations_by_another_search_are_not_used():
 
 @pytest.mark.usefixtures("root")
 def test_scores_of_translations_by_another_average_are_not_used():
+    """The record of the translations says that the model averages the last 9 checkpoints."""
     settings = load_settings()
     path = RUN.results_folder / "translation.json"
     record = read_json(path)
@@ -415,10 +486,10 @@ def test_scores_of_translations_by_another_average_are_not_used():
 
 
 def test_scores_are_logged_without_the_texts_of_the_corpus(root):
-    """A user may have downloaded only the results. With the texts, they would be compared."""
+    """A user may have downloaded only the results, without the texts of the test sets."""
     shutil.rmtree(root / "data" / "split")
 
     list(sync(load_settings()))
 
-    metrics = runs_by_name(root)[1]["tiny news-en-de 1"].data.metrics
+    metrics = logged_runs(root)["tiny news-en-de 1"].data.metrics
     assert "bleu/news-en-de/first" in metrics

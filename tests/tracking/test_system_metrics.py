@@ -82,10 +82,11 @@ def logged_training(tmp_path, monkeypatch, uri):
 
 
 def test_a_training_and_samples_of_its_machine_are_in_one_run(logged_training):
+    """MLflow samples CPU, memory, disk and network; the training logs its waiting times."""
     client, run, state = logged_training
 
     assert run.info.status == "FINISHED"
-    # The samples, such as system/cpu_utilization_percentage.
+    # Samples have names such as system/cpu_utilization_percentage.
     sampled_parts = set()
     for metric in run.data.metrics:
         if metric.startswith("system/"):
@@ -93,7 +94,7 @@ def test_a_training_and_samples_of_its_machine_are_in_one_run(logged_training):
     assert {"cpu", "system", "disk", "network"} <= sampled_parts
     disk_usage = run.data.metrics["system/disk_usage_percentage"]
     assert disk_usage == pytest.approx(psutil.disk_usage("/").percent, abs=2)
-    # What the training itself logs.
+    # The training itself logs the share of the time in which it waited for data.
     waiting_points = history(client, run, "train/waiting")
     assert [update for update, _ in waiting_points] == [point["update"] for point in state.curve]
     for _, waiting_share in waiting_points:
@@ -101,7 +102,10 @@ def test_a_training_and_samples_of_its_machine_are_in_one_run(logged_training):
 
 
 def test_a_resumed_training_continues_the_samples(uri):
-    """Steps of samples count up; they would start at 0 again in another run of MLflow."""
+    """Samples are numbered from 0. The resumed training goes on with the next number.
+
+    Numbers from 0 again would mix the samples of both processes in MLflow's chart.
+    """
     killed = Tracker(run_description("resumed"))
     wait_for_points(uri, "resumed", MEMORY_METRIC)
     killed.close("KILLED")
@@ -119,6 +123,7 @@ def test_a_resumed_training_continues_the_samples(uri):
 
 
 def test_a_training_that_was_finished_already_adds_no_samples(uri):
+    """A second process finds the run finished, logs nothing and ends."""
     first = Tracker(run_description("finished"))
     wait_for_points(uri, "finished", MEMORY_METRIC)
     first.close("FINISHED")
@@ -128,12 +133,14 @@ def test_a_training_that_was_finished_already_adds_no_samples(uri):
     second.close("FINISHED")
 
     run, points = wait_for_points(uri, "finished", MEMORY_METRIC)
-    assert [step for step, _ in points] == [step for step, _ in points_before]
-    assert [step for step, _ in points] == list(range(len(points)))
+    steps_before = [step for step, _ in points_before]
+    steps = [step for step, _ in points]
+    assert steps == steps_before == list(range(len(points)))
     assert run.info.status == "FINISHED"
 
 
 def test_an_environment_variable_of_mlflow_turns_the_samples_off(monkeypatch, uri):
+    """MLflow samples the machine in a thread called SystemMetricsMonitor."""
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")
 
     tracker = Tracker(run_description("off"))
@@ -141,13 +148,15 @@ def test_an_environment_variable_of_mlflow_turns_the_samples_off(monkeypatch, ur
     wait_for_points(uri, "off", "train/loss")
 
     thread_names = [thread.name for thread in threading.enumerate()]
-    assert "SystemMetricsMonitor" not in thread_names
     tracker.close("FINISHED")
+    assert "SystemMetricsMonitor" not in thread_names
 
 
 def test_a_machine_that_cannot_be_sampled_is_reported_and_the_training_is_logged(
     monkeypatch, capsys, uri
 ):
+    """In some containers, programs may not read how busy the network is."""
+
     def refuse_access():
         raise PermissionError(13, "Permission denied", "/proc/net/dev")
 

@@ -22,7 +22,7 @@ PARAMS = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "1
 
 
 def run_description(experiment="trial"):
-    """Describe RUN in an experiment."""
+    """Describe a run in an experiment: system tiny, corpus toy, seed 1, fingerprint f1."""
     return RunDescription(experiment, RUN, "f1", PARAMS)
 
 
@@ -68,15 +68,18 @@ def test_a_resumed_training_continues_its_run_without_repeated_points(root):
 
 
 def test_a_run_has_the_parameters_and_tags_of_its_training(root):
-    tracker = Tracker(run_description())
+    run = Run("tiny", "toy", seed=1)
+    params = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
+
+    tracker = Tracker(RunDescription("trial", run, "f1", params))
     tracker.close("FINISHED")
 
-    _, (run,) = runs_in(store_uri(root), "trial")
-    assert run.data.params == PARAMS
-    assert run.data.tags["system"] == "tiny"
-    assert run.data.tags["corpus"] == "toy"
-    assert run.data.tags["seed"] == "1"
-    assert run.data.tags[FINGERPRINT] == "f1"
+    _, (logged_run,) = runs_in(store_uri(root), "trial")
+    assert logged_run.data.params == params
+    assert logged_run.data.tags["system"] == "tiny"
+    assert logged_run.data.tags["corpus"] == "toy"
+    assert logged_run.data.tags["seed"] == "1"
+    assert logged_run.data.tags[FINGERPRINT] == "f1"
 
 
 def lines_of_failing_tracker(capsys):
@@ -99,6 +102,7 @@ def test_a_store_of_an_unknown_kind_is_reported_and_does_not_stop_a_training(mon
 
 
 def test_a_database_that_cannot_be_opened_is_reported_and_does_not_stop_a_training(root, capsys):
+    """A folder has the name of the database. Logging prints a message instead of raising."""
     (root / "mlflow.db").unlink()
     (root / "mlflow.db").mkdir()
 
@@ -109,6 +113,10 @@ def test_a_database_that_cannot_be_opened_is_reported_and_does_not_stop_a_traini
 
 @pytest.mark.usefixtures("root")
 def test_a_server_that_never_answers_does_not_delay_a_training(monkeypatch, capsys):
+    """The server accepts connections and stays silent. A thread logs, and waits for its answer.
+
+    A training must not wait for the thread: not at any of 1,000 updates, and 0.5 s at its end.
+    """
     with socket.create_server(("127.0.0.1", 0)) as silent_server:
         port = silent_server.getsockname()[1]
         monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{port}")
@@ -120,9 +128,9 @@ def test_a_server_that_never_answers_does_not_delay_a_training(monkeypatch, caps
         log_losses(tracker, *range(1, 1001))
         tracker.close("KILLED")
 
-        # The thread that logs still waits for the first answer, so none of these calls has waited.
+        # The thread still waits for the first answer, so none of these calls has waited for it.
         assert tracker._thread.is_alive()
-    # Otherwise the thread would print messages in the tests that follow.
+    # The connection is closed, so the thread ends. Else it would print into the next tests.
     tracker._thread.join(60)
     assert not tracker._thread.is_alive()
     assert f"1000 metrics and the end of {RUN} are not logged" in capsys.readouterr().err
@@ -156,6 +164,10 @@ def wait_for_sample(client, run, after_milliseconds):
 
 @pytest.mark.usefixtures("root")
 def test_a_server_that_was_away_gets_what_was_logged_meanwhile(mlserver, monkeypatch, capsys):
+    """The server is killed after update 2 and started again after update 4.
+
+    A training logs on without it, prints one message, and sends all points when it is back.
+    """
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.05")
     tracker = Tracker(run_description("comes back"))
@@ -171,7 +183,7 @@ def test_a_server_that_was_away_gets_what_was_logged_meanwhile(mlserver, monkeyp
     last_sample = wait_for_sample(client, run, after_milliseconds=return_milliseconds)
     tracker.close("FINISHED")
 
-    # MLflow samples the machine again, too.
+    # MLflow samples the load of the machine again, too.
     assert last_sample > return_milliseconds
     client, (run,) = runs_in(mlserver.uri, "comes back")
     assert history(client, run, "train/loss") == losses(1, 2, 3, 4, 5)
@@ -197,6 +209,7 @@ def unlogged_project(tmp_path_factory):
 def test_a_training_without_a_server_ends_with_a_message_that_names_the_command_sync(
     unlogged_project,
 ):
+    """The training finishes and its results are written, although MLflow's server is away."""
     folder, messages = unlogged_project
 
     assert (folder / "results" / "micro" / "toy" / "1" / "training.json").exists()
@@ -238,7 +251,10 @@ def test_a_sync_logs_a_training_and_later_trainings_find_its_run(unlogged_projec
 
 @pytest.mark.parametrize("status", ["FINISHED", "KILLED"])
 def test_a_finished_training_that_is_started_again_does_not_change_its_run(root, status):
-    """As if its outputs had been removed: it ends at once, finished or stopped."""
+    """Its outputs have been removed, but not its checkpoints, so it is started and ends at once.
+
+    It logs updates 1 and 2 again and ends, finished or killed.
+    """
     first = Tracker(run_description())
     log_losses(first, 1, 2)
     first.close("FINISHED")
@@ -261,7 +277,10 @@ def test_a_password_in_the_address_of_the_server_is_not_printed(capsys):
 
 @pytest.mark.slow
 def test_several_processes_may_create_the_database_at_once(tmp_path):
-    """MLflow's own migrations fail if two processes run them at the same time."""
+    """MLflow's own code fails if two processes make its tables at the same time.
+
+    Here three processes open a new database, and create the same experiment in it.
+    """
     program = (
         "from bleuprint.tracking import store; "
         "print(store.experiment_id(store.open_client(), 'trial'))"

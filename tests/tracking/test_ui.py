@@ -43,9 +43,13 @@ def experiment_id(mlserver):
 def test_only_the_address_is_printed_if_a_server_is_running(
     mlserver, experiment_id, monkeypatch, capsys
 ):
+    """MLFLOW_TRACKING_URI names the server, so none is started at the given port.
+
+    The address is that of the charts of experiment `shown`.
+    """
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
 
-    ui.show_mlflow("shown", 1)
+    ui.show_mlflow("shown", port=1)
 
     output = capsys.readouterr()
     assert output.out == f"{mlserver.uri}/#/experiments/{experiment_id}/{CHARTS}\n"
@@ -53,11 +57,11 @@ def test_only_the_address_is_printed_if_a_server_is_running(
 
 
 def test_the_printed_address_has_no_password(mlserver, experiment_id, monkeypatch, capsys):
-    """The browser asks for user name and password."""
+    """The printed line may be seen by others; the browser asks for user name and password."""
     uri_with_password = mlserver.uri.replace("//", "//me:secret@")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri_with_password)
 
-    ui.show_mlflow("shown", 1)
+    ui.show_mlflow("shown", port=1)
 
     expected_address = f"{mlserver.uri}/#/experiments/{experiment_id}/{CHARTS}"
     assert capsys.readouterr().out == f"{expected_address}\n"
@@ -65,9 +69,10 @@ def test_the_printed_address_has_no_password(mlserver, experiment_id, monkeypatc
 
 @pytest.mark.usefixtures("experiment_id")
 def test_a_note_says_that_an_experiment_has_no_trainings_yet(mlserver, monkeypatch, capsys):
+    """The server has an experiment `shown`, and none called `other`: its page lists all."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlserver.uri)
 
-    ui.show_mlflow("other", 1)
+    ui.show_mlflow("other", port=1)
 
     output = capsys.readouterr()
     assert output.out == f"{mlserver.uri}/#/experiments\n"
@@ -96,6 +101,7 @@ def wait_for_page(address, process):
 
 @pytest.mark.slow
 def test_the_command_starts_a_server_that_ends_with_it(tmp_path, monkeypatch, mldatabase, request):
+    """`bleuprint ui` prints the address of the charts; Ctrl-C (SIGINT) ends it and its server."""
     from mlflow.tracking import MlflowClient  # Importing it takes two seconds.
 
     monkeypatch.chdir(tmp_path)

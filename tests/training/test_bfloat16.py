@@ -36,6 +36,7 @@ def make_model_and_optimizer(precision):
 
 
 def test_loss_and_gradient_in_bfloat16_are_near_those_in_float32():
+    """Only matrix products are computed in bfloat16; loss and gradient are stored in float32."""
     batch = Batch.from_ids(PAIRS)
     losses = {}
     gradients = {}
@@ -43,13 +44,12 @@ def test_loss_and_gradient_in_bfloat16_are_near_those_in_float32():
         model, optimizer = make_model_and_optimizer(precision)
         loss = batch_loss(model, batch, 0.1)
         loss.backward()
-        # Only products are computed in bfloat16.
         assert loss.dtype == optimizer.gradient.dtype == torch.float32
         losses[precision] = loss.item()
         gradients[precision] = optimizer.gradient
 
     assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.005)
-    assert losses["bfloat16"] != losses["float32"]
+    assert losses["bfloat16"] != losses["float32"]  # Equal losses would show no rounding at all.
     similarity = torch.cosine_similarity(gradients["float32"], gradients["bfloat16"], dim=0)
     assert similarity > 0.999
 
@@ -58,8 +58,9 @@ def test_inputs_and_outputs_of_each_linear_layer_are_bfloat16():
     model, _ = make_model_and_optimizer("bfloat16")
     dtypes = set()
 
-    def record_dtypes(_, inputs, output):
-        dtypes.update(tensor.dtype for tensor in inputs)
+    def record_dtypes(_layer, inputs, output):
+        for tensor in inputs:
+            dtypes.add(tensor.dtype)
         dtypes.add(output.dtype)
 
     for layer in model.modules():
@@ -111,6 +112,7 @@ for_each_old_cpu = pytest.mark.parametrize(
 def test_a_training_in_a_precision_that_the_cpu_lacks_is_refused(
     tmp_path, monkeypatch, precision, reason, cpu
 ):
+    """An old CPU would emulate the precision, slower than float32. `cpu` replaces this one."""
     monkeypatch.setattr(processor, "THIS", cpu)
     job = job_in(project(tmp_path, precision=precision), monkeypatch)
 
@@ -123,6 +125,7 @@ def test_a_training_in_a_precision_that_the_cpu_lacks_is_refused(
 def test_the_message_about_a_precision_for_gpus_says_that_gpus_are_hidden(
     tmp_path, monkeypatch, cpu
 ):
+    """An empty CUDA_VISIBLE_DEVICES, often left from another job, makes PyTorch see no GPU."""
     monkeypatch.setattr(processor, "THIS", cpu)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     job = job_in(project(tmp_path, precision="tf32"), monkeypatch)
@@ -139,6 +142,7 @@ def test_the_message_about_a_precision_for_gpus_says_that_gpus_are_hidden(
 @pytest.mark.parametrize("precision", ["bfloat16", "float16", "tf32"])
 @pytest.mark.usefixtures("usual_environment")
 def test_a_user_may_emulate_a_precision_that_the_cpu_lacks(tmp_path, monkeypatch, precision, cpu):
+    """With BLEUPRINT_EMULATE=1 the check passes; without it, it raises an error."""
     monkeypatch.setattr(processor, "THIS", cpu)
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     job = job_in(project(tmp_path, precision=precision), monkeypatch)
@@ -172,9 +176,12 @@ def simulate_gpu(monkeypatch, generation):
 @pytest.mark.parametrize(("precision", "advice"), [("bfloat16", "float16"), ("tf32", "float32")])
 @pytest.mark.usefixtures("usual_environment")
 def test_a_precision_that_a_gpu_only_emulates_is_refused(monkeypatch, precision, advice):
+    """The simulated GPU, a V100 of compute capability 7.0, has units for float16 and float32."""
     simulate_gpu(monkeypatch, generation=7)
 
-    message = rf"n {precision}: Tesla V100-SXM2-32GB has no units for it: set {advice}"
+    message = (
+        rf"train.precision {precision}: Tesla V100-SXM2-32GB has no units for it: set {advice}"
+    )
     with pytest.raises(UserError, match=message):
         check_precision("train.precision", precision, torch.device("cuda"))
 

@@ -59,12 +59,17 @@ def test_the_checkpoint_of_the_largest_update_is_read(tmp_path):
 
 
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
-    save(tmp_path, 20, weight=2.5)
+    saved_weights = torch.tensor([[2.5, -0.1, 0.0], [1e-30, 7.0, 3.0]])
+    saved_state = {"fingerprint": "f1", "loss": 0.1}
+    checkpoint.save(
+        tmp_path, 20, {"a": saved_weights}, {"step": torch.tensor(1.0)}, dict(saved_state)
+    )
 
     loaded = checkpoint.load_latest(tmp_path)
 
-    assert loaded.state["loss"] == 0.1
-    assert loaded.model["a"].tolist() == [[2.5, 2.5, 2.5], [2.5, 2.5, 2.5]]
+    assert loaded.update == 20
+    assert loaded.state["loss"] == saved_state["loss"]
+    assert torch.equal(loaded.model["a"], saved_weights)
 
 
 def test_a_folder_of_the_user_is_not_taken_for_a_checkpoint(tmp_path):
@@ -164,6 +169,12 @@ def test_equal_states_are_saved_as_equal_bytes(tmp_path, name):
 def test_pruning_removes_checkpoints_that_the_settings_do_not_keep(
     tmp_path, saved, settings, best_first, is_finished, kept
 ):
+    """The settings keep the last checkpoints, the best, and those at multiples of `interval`.
+
+    Checkpoints are saved after each tenth update, and once more where a training is interrupted or
+    ends, such as after update 37. This very last one is kept until the training goes on.
+    `best_first` lists the validated updates by their scores.
+    """
     for update in saved:
         make_folder(tmp_path, update)
 
@@ -173,17 +184,23 @@ def test_pruning_removes_checkpoints_that_the_settings_do_not_keep(
 
 
 def test_pruning_keeps_damaged_checkpoints_which_have_another_name(tmp_path):
-    (tmp_path / "damaged-checkpoint-0000005").mkdir()
+    """Only the user removes a damaged checkpoint, who may want to find out what damaged it."""
+    damaged_path = tmp_path / "damaged-checkpoint-0000005"
+    damaged_path.mkdir()
     settings = settings_that_keep(last=1, best=0, interval=0)
 
     checkpoint.prune(tmp_path, settings, [], is_finished=False)
 
-    assert (tmp_path / "damaged-checkpoint-0000005").exists()
+    assert damaged_path.exists()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_training_always_keeps_the_best_checkpoints_so_far(tmp_path, seed):
-    """The training is interrupted now and then, or killed between saving and pruning."""
+    """The training is interrupted now and then, or killed between saving and pruning.
+
+    Validations follow after each twentieth update, checkpoints after each tenth. The settings keep
+    the last two, the best three and each 200th.
+    """
     rng = random.Random(seed)
     settings = settings_that_keep(last=2, best=3, interval=200)
     last_update = rng.randrange(900, 1000)
@@ -268,8 +285,10 @@ def remove(path, _):
 def test_a_damaged_checkpoint_is_reported_and_the_intact_one_before_it_is_read(
     tmp_path, name, damage, repetitions, capsys
 ):
+    """Each repetition damages one file of checkpoint 2 in another way; checkpoint 1 is intact."""
     rng = random.Random(name)
     save(tmp_path, 1)
+
     for _ in range(repetitions):
         damaged_path = save(tmp_path, 2)
         damage(damaged_path / name, rng)
@@ -304,11 +323,16 @@ def test_damaged_checkpoints_are_renamed_not_removed(two_damaged):
     assert names == {"damaged-checkpoint-0000010", "damaged-checkpoint-0000020"}
 
 
-def test_a_damaged_checkpoint_older_than_an_intact_one_is_not_noticed_yet(tmp_path):
-    """It may be one of the best: then the export of the checkpoints reports the damage."""
+def test_a_damaged_checkpoint_older_than_an_intact_one_keeps_its_name(tmp_path):
+    """A training continues from the newest one and does not read older ones.
+
+    The older one may be among the best: then the export of the checkpoints reports the damage.
+    """
     damaged_path = save(tmp_path, 1)
     save(tmp_path, 2)
     (damaged_path / checkpoint.MODEL).unlink()
 
-    assert checkpoint.load_latest(tmp_path).update == 2
+    loaded = checkpoint.load_latest(tmp_path)
+
+    assert loaded.update == 2
     assert saved_updates(tmp_path) == [1, 2]

@@ -76,28 +76,42 @@ def set_free_space(monkeypatch, megabytes):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: DiskUsage(10**12, 0, free_bytes))
 
 
-def room_warnings(tmp_path, settings):
-    """Check the room for a training of 100 updates, with checkpoints of 12 MB, and list warnings.
+def room_warnings(tmp_path, settings, weights_mb, optimizer_mb):
+    """Check the room for the checkpoints of a training of 100 updates, and list the warnings.
 
     The folder of the checkpoints and that of the exported weights are on one disk.
+
+    Args:
+        tmp_path: A folder on that disk.
+        settings: The settings of the training.
+        weights_mb: The size of the weights in a checkpoint, in MB.
+        optimizer_mb: The size of the optimizer's state in a checkpoint, in MB.
+
+    Raises:
+        UserError: The training does not fit in any case.
     """
-    size = CheckpointSize(weights=4_000_000, optimizer=8_000_000)
+    size = CheckpointSize(weights=weights_mb * 1_000_000, optimizer=optimizer_mb * 1_000_000)
     warnings = check_room(tmp_path / "work", tmp_path / "models" / "m", settings, 100, size)
     return list(warnings)
 
 
 def test_two_kept_checkpoints_need_the_room_of_three(tmp_path, monkeypatch):
-    """A checkpoint of 12 MB is written before an old one is removed."""
-    set_free_space(monkeypatch, megabytes=3 * 12)
+    """A checkpoint is written before an old one is removed."""
+    checkpoint_mb = 4 + 8
+    set_free_space(monkeypatch, megabytes=3 * checkpoint_mb)
 
-    assert room_warnings(tmp_path, settings_that_keep(last=2)) == []
+    warnings = room_warnings(tmp_path, settings_that_keep(last=2), weights_mb=4, optimizer_mb=8)
+
+    assert warnings == []
 
 
 def test_less_room_than_two_kept_checkpoints_need_is_an_error(tmp_path, monkeypatch):
-    set_free_space(monkeypatch, megabytes=3 * 12 - 0.1)
+    """A third checkpoint is written before the oldest is removed: together they need 36 MB."""
+    checkpoint_mb = 4 + 8
+    set_free_space(monkeypatch, megabytes=3 * checkpoint_mb - 0.1)
 
     with pytest.raises(UserError) as raised:
-        room_warnings(tmp_path, settings_that_keep(last=2))
+        room_warnings(tmp_path, settings_that_keep(last=2), weights_mb=4, optimizer_mb=8)
 
     assert str(raised.value) == (
         f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free: make "
@@ -107,59 +121,78 @@ def test_less_room_than_two_kept_checkpoints_need_is_an_error(tmp_path, monkeypa
 
 def test_weights_that_are_exported_at_the_end_need_room(tmp_path, monkeypatch):
     """The copies of four checkpoints' weights, 16 MB, need more room than a fifth checkpoint."""
-    set_free_space(monkeypatch, megabytes=4 * 12 + 4 * 4)
+    checkpoint_mb = 4 + 8
+    exported_mb = 4 * 4
+    set_free_space(monkeypatch, megabytes=4 * checkpoint_mb + exported_mb)
 
-    assert room_warnings(tmp_path, settings_that_keep(last=4)) == []
+    warnings = room_warnings(tmp_path, settings_that_keep(last=4), weights_mb=4, optimizer_mb=8)
+
+    assert warnings == []
 
 
 def test_an_exported_moving_average_needs_room(tmp_path, monkeypatch):
-    set_free_space(monkeypatch, megabytes=4 * 12 + 4 * 4)
+    """Only the moving average of the weights, 4 MB, does not fit: 68 MB instead of 64 MB."""
+    checkpoint_mb = 4 + 8
+    exported_mb = 4 * 4
+    set_free_space(monkeypatch, megabytes=4 * checkpoint_mb + exported_mb)
     settings = settings_that_keep(last=4, ema=0.9)
 
-    # The moving average is one more copy of the weights: 4 MB.
     with pytest.raises(UserError, match=r"need 68 MB more, but .* has 64 MB free"):
-        room_warnings(tmp_path, settings)
+        room_warnings(tmp_path, settings, weights_mb=4, optimizer_mb=8)
 
 
 def test_too_little_room_for_the_largest_possible_need_is_a_warning(tmp_path, monkeypatch):
-    """If the best two checkpoints are not the last two, four of 12 MB and copies of 4 MB exist."""
-    set_free_space(monkeypatch, megabytes=59)
+    """If the best two checkpoints are not the last two, four are kept, and else fewer."""
+    checkpoint_mb = 4 + 8
+    largest_need_mb = 4 * checkpoint_mb + 4 * 4  # 64 MB, with the exported weights of all four
+    set_free_space(monkeypatch, megabytes=largest_need_mb - 5)
 
-    (warning,) = room_warnings(tmp_path, settings_that_keep(last=2, best=2))
+    (warning,) = room_warnings(
+        tmp_path, settings_that_keep(last=2, best=2), weights_mb=4, optimizer_mb=8
+    )
 
     assert warning.startswith("the checkpoints of this training need up to 64 MB more, but ")
 
 
 def test_room_for_the_largest_possible_need_causes_no_warning(tmp_path, monkeypatch):
-    set_free_space(monkeypatch, megabytes=4 * 12 + 4 * 4)
+    checkpoint_mb = 4 + 8
+    largest_need_mb = 4 * checkpoint_mb + 4 * 4  # with the exported weights of all four
+    set_free_space(monkeypatch, megabytes=largest_need_mb)
 
-    assert room_warnings(tmp_path, settings_that_keep(last=2, best=2)) == []
+    warnings = room_warnings(
+        tmp_path, settings_that_keep(last=2, best=2), weights_mb=4, optimizer_mb=8
+    )
+
+    assert warnings == []
 
 
-@pytest.fixture
-def folder_with_a_checkpoint(tmp_path):
-    """Put a checkpoint of 12 MB into the folder of the training."""
-    checkpoint = tmp_path / "work" / "checkpoint-0000010"
+def write_checkpoint(folder, megabytes):
+    """Write a checkpoint of this size into the folder of a training."""
+    checkpoint = folder / "work" / "checkpoint-0000010"
     checkpoint.mkdir(parents=True)
     with (checkpoint / "model.safetensors").open("wb") as file:
-        file.truncate(12_000_000)
-    return tmp_path
+        file.truncate(megabytes * 1_000_000)
 
 
-def test_existing_checkpoints_need_no_more_room(folder_with_a_checkpoint, monkeypatch):
-    """Of the three checkpoints of 12 MB that a training needs room for, one exists."""
-    set_free_space(monkeypatch, megabytes=2 * 12)
+def test_existing_checkpoints_need_no_more_room(tmp_path, monkeypatch):
+    """Of the three checkpoints that a training needs room for, one exists."""
+    checkpoint_mb = 4 + 8
+    write_checkpoint(tmp_path, checkpoint_mb)
+    set_free_space(monkeypatch, megabytes=2 * checkpoint_mb)
 
-    assert room_warnings(folder_with_a_checkpoint, settings_that_keep(last=2)) == []
+    warnings = room_warnings(tmp_path, settings_that_keep(last=2), weights_mb=4, optimizer_mb=8)
+
+    assert warnings == []
 
 
-def test_the_error_names_the_room_that_is_needed_beyond_existing_checkpoints(
-    folder_with_a_checkpoint, monkeypatch
-):
-    set_free_space(monkeypatch, megabytes=23)
+def test_the_error_names_the_room_that_is_needed_beyond_existing_checkpoints(tmp_path, monkeypatch):
+    """Of the three checkpoints that a training needs room for, one exists: 24 MB are missing."""
+    checkpoint_mb = 4 + 8
+    write_checkpoint(tmp_path, checkpoint_mb)
+    set_free_space(monkeypatch, megabytes=2 * checkpoint_mb - 1)
 
     with pytest.raises(UserError, match=r"need 24 MB more, but .*/work has 23 MB free"):
-        room_warnings(folder_with_a_checkpoint, settings_that_keep(last=2))
+        room_warnings(tmp_path, settings_that_keep(last=2), weights_mb=4, optimizer_mb=8)
 
 
 class NoUpdates(Observer):
@@ -171,20 +204,22 @@ class NoUpdates(Observer):
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_training_without_room_ends_before_its_first_update(tmp_path, monkeypatch):
+    """The observer fails the test as soon as the training has computed an update."""
     job = job_in(project(tmp_path / "toy"), monkeypatch)
     set_free_space(monkeypatch, megabytes=0.001)
 
     with pytest.raises(UserError, match=r"need .* MB more, but .* has 0.001 MB free: make room"):
-        train_here(job, tmp_path / "work", NoUpdates())
+        train_here(job, tmp_path / "work", observer=NoUpdates())
 
 
 @pytest.mark.usefixtures("one_thread")
 def test_the_files_of_a_checkpoint_have_the_foreseen_sizes(tmp_path, monkeypatch):
+    """A training computes the size before its first update, to check the room on the disk."""
     foreseen_sizes = []
 
     def record_size(_work, _export, _settings, _updates, checkpoint_size):
         foreseen_sizes.append(checkpoint_size)
-        return iter(())
+        return iter(())  # no warnings
 
     monkeypatch.setattr(trainer, "check_room", record_size)
     job = job_in(project(tmp_path / "toy", max_updates=5), monkeypatch)
@@ -195,6 +230,6 @@ def test_the_files_of_a_checkpoint_have_the_foreseen_sizes(tmp_path, monkeypatch
     (checkpoint,) = folder.glob("checkpoint-*")
     weights_bytes = (checkpoint / "model.safetensors").stat().st_size
     optimizer_bytes = (checkpoint / "optimizer.safetensors").stat().st_size
-    # The files also contain the names of their tensors.
+    # The files also contain the names of their tensors, some KB more than foreseen.
     assert 0 <= weights_bytes - foreseen.weights < 20_000
     assert 0 <= optimizer_bytes - foreseen.optimizer < 40_000

@@ -1,7 +1,5 @@
 """The dry run: what does not fit into memory is refused, with a setting that does."""
 
-import dataclasses
-
 import pytest
 import torch
 
@@ -16,11 +14,9 @@ from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
 from trainings import ALONE, new_train_step, train_here
 
-SETTINGS = systems.train(tokens_per_update=300, max_tokens=100)
-
 
 def limit_memory(monkeypatch, max_source_tokens):
-    """Make batches of more source tokens than a limit run out of memory, as on a GPU.
+    """Simulate a GPU whose memory is too small for batches of more source tokens than a limit.
 
     Returns:
         A list that grows: the number of source tokens of each batch that is tried.
@@ -43,9 +39,12 @@ def longest_sentence(corpus):
     return max(corpus.side("train", language).lengths.max() for language in ("de", "en"))
 
 
-# From 100 tokens, the setting is halved until the batches fit.
 for_each_memory_limit = pytest.mark.parametrize(
-    ("max_source_tokens", "fitting_max_tokens"), [(60, 50), (30, 25)]
+    ("max_source_tokens", "fitting_max_tokens"),
+    [
+        pytest.param(60, 50, id="60 tokens fit, so of 100 and 50 tried the 50"),
+        pytest.param(30, 25, id="30 tokens fit, so of 100, 50 and 25 tried the 25"),
+    ],
 )
 
 
@@ -53,7 +52,9 @@ for_each_memory_limit = pytest.mark.parametrize(
 def test_the_error_names_a_batch_size_that_fits(
     corpus, monkeypatch, max_source_tokens, fitting_max_tokens
 ):
+    """The dry run halves `max_tokens` until the largest batches fit into memory."""
     tried_sizes = limit_memory(monkeypatch, max_source_tokens)
+    settings = systems.train(max_tokens=100, tokens_per_update=300)
 
     message = (
         rf"memory of cpu: lower train.max_tokens \(100\) to {fitting_max_tokens}, which fits; "
@@ -61,10 +62,11 @@ def test_the_error_names_a_batch_size_that_fits(
         r"lower it for all of them"
     )
     with pytest.raises(UserError, match=message):
-        dry_run(new_train_step(corpus, SETTINGS), corpus, SETTINGS, ALONE)
+        dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
 
-    # Two batches of the size that fits: one of long sentences and one of short sentences.
-    assert max(tried_sizes[-2:]) <= max_source_tokens
+    # Of the size that fits it has tried a batch of long sentences and one of short sentences.
+    last_tried_sizes = tried_sizes[-2:]
+    assert max(last_tried_sizes) <= max_source_tokens
 
 
 @for_each_memory_limit
@@ -72,23 +74,29 @@ def test_the_batch_size_that_the_error_names_passes_the_dry_run(
     corpus, monkeypatch, max_source_tokens, fitting_max_tokens
 ):
     limit_memory(monkeypatch, max_source_tokens)
-    advised_settings = dataclasses.replace(SETTINGS, max_tokens=fitting_max_tokens)
+    advised_settings = systems.train(max_tokens=fitting_max_tokens, tokens_per_update=300)
+    step = new_train_step(corpus, advised_settings)
 
-    dry_run(new_train_step(corpus, SETTINGS), corpus, advised_settings, ALONE)
+    # The dry run raises an error if a batch does not fit.
+    dry_run(step, corpus, advised_settings, ALONE)
 
 
 def test_the_dry_run_tries_no_more_sentences_than_an_update_has(corpus, monkeypatch):
+    """With room for 10,000 tokens per batch, the 3 sentences of an update are one batch."""
     tried_sizes = limit_memory(monkeypatch, max_source_tokens=10_000)
     settings = systems.train(tokens_per_update=None, sentences_per_update=3, max_tokens=10_000)
 
     dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
 
-    assert max(tried_sizes) <= 3 * longest_sentence(corpus)
+    most_tokens_of_an_update = 3 * longest_sentence(corpus)
+    assert max(tried_sizes) <= most_tokens_of_an_update
 
 
-def test_the_error_says_that_updates_of_a_number_of_sentences_keep_their_sentences(
-    corpus, monkeypatch
-):
+def test_the_error_says_that_updates_by_sentences_keep_their_sentences(corpus, monkeypatch):
+    """An update of 50 sentences has the same 50 sentences, however many batches it is split into.
+
+    Of batches of 100 and 50 tokens, those of 50 fit into the simulated memory for 60.
+    """
     limit_memory(monkeypatch, max_source_tokens=60)
     settings = systems.train(tokens_per_update=None, sentences_per_update=50, max_tokens=100)
 
@@ -121,17 +129,17 @@ def sentences_of_updates(corpus, max_tokens, **update_size):
     ("update_size", "are_equal"),
     [
         pytest.param(
-            {"tokens_per_update": 400, "sentences_per_update": None}, False, id="by tokens"
+            {"tokens_per_update": 400, "sentences_per_update": None}, False, id="400 tokens"
         ),
         pytest.param(
-            {"tokens_per_update": None, "sentences_per_update": 30}, True, id="by sentences"
+            {"tokens_per_update": None, "sentences_per_update": 30}, True, id="30 sentences"
         ),
     ],
 )
-def test_smaller_batches_keep_the_sentences_of_updates_by_sentences_only(
+def test_smaller_batches_change_the_sentences_of_updates_of_tokens_but_not_of_sentences(
     corpus, update_size, are_equal
 ):
-    """The message of a batch that does not fit says so to users who want to lower its size."""
+    """The error about a batch that does not fit tells users so before they lower `max_tokens`."""
     with_large_batches = sentences_of_updates(corpus, max_tokens=100, **update_size)
     with_small_batches = sentences_of_updates(corpus, max_tokens=50, **update_size)
 
@@ -139,13 +147,17 @@ def test_smaller_batches_keep_the_sentences_of_updates_by_sentences_only(
 
 
 def test_the_smallest_batch_that_is_tried_is_the_longest_sentence(corpus, monkeypatch):
+    """In this memory nothing fits, so the dry run ends when a batch has one sentence."""
     tried_sizes = limit_memory(monkeypatch, max_source_tokens=0)
+    settings = systems.train(max_tokens=100, tokens_per_update=300)
 
     message = r"and no smaller one fits \(this machine has .*\): lower train\.max_tokens \(100\)"
     with pytest.raises(UserError, match=message):
-        dry_run(new_train_step(corpus, SETTINGS), corpus, SETTINGS, ALONE)
+        dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
 
-    assert tried_sizes[-1] <= longest_sentence(corpus) < tried_sizes[0]
+    first_size = tried_sizes[0]
+    last_size = tried_sizes[-1]
+    assert last_size <= longest_sentence(corpus) < first_size
 
 
 class GroupWithSmallerMachine(Group):
@@ -158,42 +170,51 @@ class GroupWithSmallerMachine(Group):
 
 
 def test_the_error_names_a_batch_size_that_fits_on_all_processes(corpus):
+    """On the other process 100 and 50 tokens do not fit, and 25 do; on this one all fit."""
     group = GroupWithSmallerMachine(0, 2, torch.device("cpu"))
+    settings = systems.train(max_tokens=100, tokens_per_update=300)
 
-    with pytest.raises(UserError, match=r"\(100\) to 25, which fits"):  # 100, 50, 25
-        dry_run(new_train_step(corpus, SETTINGS), corpus, SETTINGS, group)
+    with pytest.raises(UserError, match=r"\(100\) to 25, which fits"):
+        dry_run(new_train_step(corpus, settings), corpus, settings, group)
 
 
 def test_the_dry_run_computes_all_layers_in_spite_of_layer_drop(corpus):
-    step = new_train_step(corpus, SETTINGS, encoder_layers=8, layer_drop=0.9)
+    """Layer drop skips nine of ten layers at random; the memory must suffice for all of them."""
+    settings = systems.train(max_tokens=100, tokens_per_update=300)
+    step = new_train_step(corpus, settings, encoder_layers=8, layer_drop=0.9)
     computed_layers: list[int] = []
     for number, layer in enumerate(step.model.encoder):
         layer.register_forward_hook(lambda *_, number=number: computed_layers.append(number))
 
-    dry_run(step, corpus, SETTINGS, ALONE)
+    dry_run(step, corpus, settings, ALONE)
 
-    layers_of_a_batch = [0, 1, 2, 3, 4, 5, 6, 7]
-    assert computed_layers == layers_of_a_batch + layers_of_a_batch
+    all_layers = [0, 1, 2, 3, 4, 5, 6, 7]
+    # The dry run computes two batches: one of long sentences and one of short sentences.
+    assert computed_layers == all_layers + all_layers
     assert step.model.layer_drop == 0.9
 
 
 def test_the_dry_run_leaves_weights_and_gradient_unchanged(corpus):
-    step = new_train_step(corpus, SETTINGS, encoder_layers=8, layer_drop=0.9)
+    settings = systems.train(max_tokens=100, tokens_per_update=300)
+    step = new_train_step(corpus, settings, encoder_layers=8, layer_drop=0.9)
     old_weights = step.optimizer.weights.clone()
 
-    dry_run(step, corpus, SETTINGS, ALONE)
+    dry_run(step, corpus, settings, ALONE)
 
     assert torch.equal(step.optimizer.weights, old_weights)
-    assert not step.optimizer.gradient.any()
+    assert torch.count_nonzero(step.optimizer.gradient) == 0
 
 
 def test_a_model_that_does_not_fit_into_memory_is_refused(corpus, tmp_path, monkeypatch):
+    """The weights themselves are too large, so the error advises a smaller model."""
+
     def raise_out_of_memory(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
+    # Instead of building the model, the training runs out of memory.
     monkeypatch.setattr(trainer, "Transformer", raise_out_of_memory)
-    system = systems.system(train=SETTINGS)
-    job = Job(Run("s", "c", 1), system, corpus.folder, corpus.folder.parent, "code")
+    run = Run(system="s", corpus="c", seed=1)
+    job = Job(run, systems.system(), corpus.folder, corpus.folder.parent, code_fingerprint="code")
 
     message = (
         r"do not fit into the memory of cpu \(this machine has .*free\S*: lower model.d_model \("

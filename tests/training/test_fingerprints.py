@@ -66,6 +66,7 @@ def fingerprints_of(corpus, **changes):
 def test_a_change_of_settings_or_code_changes_their_fingerprint_only(
     prepared, changed_part, changes
 ):
+    """A training has one fingerprint for each part: settings, code, data and start."""
     original = fingerprints_of(prepared).by_name()
 
     changed = fingerprints_of(prepared, **changes).by_name()
@@ -85,19 +86,19 @@ def test_a_change_of_each_part_changes_the_combined_fingerprint(part):
 
 
 def test_combined_fingerprints_differ_if_different_parts_have_the_same_change():
-    """The part that starts from other weights may also be absent: then the weights are random."""
-    original = Fingerprints(settings="s", code="c", data="d", start="t")
+    """Each part in turn becomes "x". A training from random weights has no part `start`."""
+    variants = [
+        Fingerprints(settings="s", code="c", data="d", start="t"),
+        Fingerprints(settings="x", code="c", data="d", start="t"),
+        Fingerprints(settings="s", code="x", data="d", start="t"),
+        Fingerprints(settings="s", code="c", data="x", start="t"),
+        Fingerprints(settings="s", code="c", data="d", start="x"),
+        Fingerprints(settings="s", code="c", data="d"),
+    ]
 
-    combined_fingerprints = {
-        original.combined,
-        dataclasses.replace(original, settings="x").combined,
-        dataclasses.replace(original, code="x").combined,
-        dataclasses.replace(original, data="x").combined,
-        dataclasses.replace(original, start="x").combined,
-        Fingerprints(settings="s", code="c", data="d").combined,
-    }
+    different_fingerprints = {variant.combined for variant in variants}
 
-    assert len(combined_fingerprints) == 6
+    assert len(different_fingerprints) == len(variants)
 
 
 def test_fingerprints_are_recorded_by_the_name_of_their_part():
@@ -131,6 +132,7 @@ def test_what_does_not_decide_the_weights_changes_no_fingerprint(prepared, chang
     ],
 )
 def test_a_change_of_the_text_changes_the_data_fingerprint_only(prepared, tmp_path, changed_sets):
+    """The unchanged corpus trains on all pairs but the last two, and validates on these two."""
     original = fingerprints_of(prepared)
 
     changed = fingerprints_of(prepare(tmp_path, changed_sets))
@@ -154,38 +156,44 @@ def copied_validation_texts(prepared, tmp_path):
 def test_a_copy_of_the_validation_sentences_has_the_same_fingerprints(
     prepared, copied_validation_texts
 ):
-    fingerprints = fingerprints_of(prepared, split_folder=copied_validation_texts)
+    """Fingerprints depend on the content of files; their folder does not count."""
+    original = fingerprints_of(prepared)
 
-    assert fingerprints == fingerprints_of(prepared)
+    moved = fingerprints_of(prepared, split_folder=copied_validation_texts)
+
+    assert moved == original
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_a_change_of_a_validation_sentence_changes_the_data_fingerprint(
     prepared, copied_validation_texts, language
 ):
+    """Otherwise the BLEU scores of an old validation text would be kept for the new one."""
+    original = fingerprints_of(prepared)
     path = copied_validation_texts / f"valid.{language}"
-    path.write_text(path.read_text("utf-8").replace("a", "o", 1), "utf-8")
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("a", "o", 1), "utf-8")
 
     changed = fingerprints_of(prepared, split_folder=copied_validation_texts)
 
-    assert changed.data != fingerprints_of(prepared).data
+    assert changed.data != original.data
 
 
 @pytest.fixture
 def fingerprint_of_start(prepared, tmp_path):
     """Return a function that computes the fingerprint of the model from which a training starts.
 
-    It takes the content of the file of weights, and a character for each of the two vocabularies,
-    whose SHA-256 in model.json is this character, repeated.
+    It takes the content of the file of weights and the SHA-256 of each of the two vocabularies,
+    which it writes into model.json.
     """
 
-    def compute(weights, source_character, target_character):
+    def compute(weights, source_sha256, target_sha256):
         weights_path = tmp_path / "model.safetensors"
         weights_path.write_bytes(weights)
         write_description(tmp_path, SYSTEM.model, prepared.binary, "fingerprint")
         description = read_json(tmp_path / "model.json")
-        description["vocabularies"]["source"]["sha256"] = source_character * 64
-        description["vocabularies"]["target"]["sha256"] = target_character * 64
+        description["vocabularies"]["source"]["sha256"] = source_sha256
+        description["vocabularies"]["target"]["sha256"] = target_sha256
         write_json(tmp_path / "model.json", description)
         return InitFiles("general own", weights_path).fingerprint()
 
@@ -195,14 +203,19 @@ def fingerprint_of_start(prepared, tmp_path):
 def test_the_fingerprint_of_a_start_depends_on_its_weights_and_both_vocabularies(
     fingerprint_of_start,
 ):
-    fingerprints = {
-        fingerprint_of_start(b"weights", "a", "b"),
-        fingerprint_of_start(b"other weights", "a", "b"),
-        fingerprint_of_start(b"weights", "c", "b"),
-        fingerprint_of_start(b"weights", "a", "c"),
-    }
+    """A training that starts from another model (`train.init_from`) must not reuse checkpoints."""
+    a = "a" * 64
+    b = "b" * 64
+    c = "c" * 64
 
-    assert len(fingerprints) == 4
+    fingerprints = [
+        fingerprint_of_start(b"weights", source_sha256=a, target_sha256=b),
+        fingerprint_of_start(b"other weights", source_sha256=a, target_sha256=b),
+        fingerprint_of_start(b"weights", source_sha256=c, target_sha256=b),
+        fingerprint_of_start(b"weights", source_sha256=a, target_sha256=c),
+    ]
+
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
 @pytest.fixture
@@ -223,11 +236,13 @@ def test_each_seed_has_its_own_folder_of_checkpoints(folder_of_run):
 
 
 def test_a_renamed_system_keeps_its_folder_of_checkpoints(folder_of_run):
-    """So it is not trained again."""
-    folder = folder_of_run(Run("micro", "toy", 1))
+    """With another folder, the renamed system would be trained again."""
+    folder = folder_of_run(Run(system="micro", corpus="toy", seed=1))
     folder.mkdir(parents=True)
 
-    assert folder_of_run(Run("renamed", "toy", 1)) == folder
+    folder_after_renaming = folder_of_run(Run(system="renamed", corpus="toy", seed=1))
+
+    assert folder_after_renaming == folder
 
 
 @pytest.mark.parametrize(
@@ -248,7 +263,8 @@ def test_a_change_of_a_setting_changes_the_hash_of_the_training_settings(changed
     assert changed_sha256 != training_settings_sha256(SYSTEM, seed=2)
 
 
-def test_two_changes_of_settings_have_two_hashes():
+def test_different_changes_of_settings_give_different_hashes():
+    """A hash names the results of a training: two trainings must not have the same."""
     changed_systems = [
         systems.system(model=systems.model(d_ff=65)),
         systems.system(model=systems.model(dropout=0.3)),
@@ -275,10 +291,6 @@ class Rule:
     language: str | None = None
 
 
-# Computed once with sha256sum; a change of it would repeat every training of every user.
-SHA256_OF_RULE = "02d19871d96abc8d3a5000d5e7c42110c9aeae8738b9372454554ab5b83c47b3"
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -291,22 +303,24 @@ SHA256_OF_RULE = "02d19871d96abc8d3a5000d5e7c42110c9aeae8738b9372454554ab5b83c47
     ],
 )
 def test_equal_settings_have_the_same_hash_in_every_version(settings):
-    """A new optional setting must not change it, so that no training is repeated after an update.
+    """An update of bleuprint with another hash would repeat every training of every user.
 
-    Settings without a value do not count.
+    Optional settings without a value do not count, so that new ones can be introduced.
     """
-    assert fingerprint.of_settings(*settings) == SHA256_OF_RULE
+    # Computed once with sha256sum.
+    sha256_in_every_version = "02d19871d96abc8d3a5000d5e7c42110c9aeae8738b9372454554ab5b83c47b3"
+
+    assert fingerprint.of_settings(*settings) == sha256_in_every_version
 
 
 def test_different_settings_have_different_hashes():
-    mapping = {"a": 1, "b": [True, "x"]}
-
-    hashes = {
-        SHA256_OF_RULE,
-        fingerprint.of_settings(mapping, Rule(limit=3, language="de")),
-        fingerprint.of_settings(mapping, Rule(limit=4)),
+    """The first settings are changed in one place each; the last have the two parts swapped."""
+    hashes = [
+        fingerprint.of_settings({"a": 1, "b": [True, "x"]}, Rule(limit=3)),
+        fingerprint.of_settings({"a": 1, "b": [True, "x"]}, Rule(limit=3, language="de")),
+        fingerprint.of_settings({"a": 1, "b": [True, "x"]}, Rule(limit=4)),
         fingerprint.of_settings({"a": 1, "b": ["x", True]}, Rule(limit=3)),
-        fingerprint.of_settings(Rule(limit=3), mapping),
-    }
+        fingerprint.of_settings(Rule(limit=3), {"a": 1, "b": [True, "x"]}),
+    ]
 
-    assert len(hashes) == 5
+    assert len(set(hashes)) == len(hashes)

@@ -105,14 +105,17 @@ def test_the_sum_of_two_processes_with_the_same_gradient_is_twice_the_gradient(s
 @layer_drops
 @seeds
 def test_the_buckets_cover_the_gradient_once_from_its_end_to_its_start(seed, layer_drop):
-    """The backward pass computes the last layers first."""
+    """The backward pass computes the last layers first, so their numbers are summed first.
+
+    A number in two buckets would be summed twice; one in no bucket would differ between processes.
+    """
     passes = run_two_passes(seed, layer_drop, GroupOfTwins())
 
-    end = len(passes.gradient)
+    expected_end = len(passes.gradient)
     for bucket in passes.buckets:
-        assert bucket.end == end
-        end = bucket.start
-    assert end == 0
+        assert bucket.end == expected_end
+        expected_end = bucket.start
+    assert expected_end == 0
 
 
 @layer_drops
@@ -131,10 +134,14 @@ def test_without_layer_drop_all_sums_start_during_the_backward_pass(seed):
 
 
 def test_with_layer_drop_some_sums_start_after_the_backward_pass():
-    """The gradient of a dropped layer is complete only when the pass has ended."""
+    """A dropped layer computes no gradient, so its sum waits for the end of the pass.
+
+    Each of the four seeds drops other layers; at least one of them drops any.
+    """
     late_counts = []
     for seed in range(4):
-        passes = run_two_passes(seed, 0.5, GroupOfTwins())
-        late_counts.append(len(passes.buckets) - passes.overlapped_count)
+        passes = run_two_passes(seed, layer_drop=0.5, group=GroupOfTwins())
+        sums_after_the_pass = len(passes.buckets) - passes.overlapped_count
+        late_counts.append(sums_after_the_pass)
 
     assert max(late_counts) > 0

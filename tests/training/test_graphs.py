@@ -18,15 +18,25 @@ def batch_of(token, length, count):
     return PackedBatch.from_ids(PairIds(sentences, sentences))
 
 
-# Two shapes: three batches of four short pairs, and one of 30 longer pairs.
-SHAPE_COUNT = 2
-BATCHES = [batch_of(5, 3, 4), batch_of(6, 3, 4), batch_of(7, 9, 30), batch_of(8, 3, 4)]
+def three_short_batches_and_a_long_one():
+    """Make four batches of two shapes: three of four short pairs, and one of 30 longer pairs."""
+    return [
+        batch_of(token=5, length=3, count=4),
+        batch_of(token=6, length=3, count=4),
+        batch_of(token=7, length=9, count=30),
+        batch_of(token=8, length=3, count=4),
+    ]
 
 
-def train_on_batches(monkeypatch, are_recorded):
-    """Compute the gradient of BATCHES.
+def train_on_batches(monkeypatch, batches, are_recorded):
+    """Compute the gradient of some batches, with dropout.
 
     A batch is recorded if it takes fewer operations than a limit: recording pays for small ones.
+
+    Args:
+        monkeypatch: The fixture of pytest.
+        batches: The batches.
+        are_recorded: Whether all batches or none are below the limit.
 
     Returns:
         The loss of each batch, and the training step.
@@ -36,49 +46,60 @@ def train_on_batches(monkeypatch, are_recorded):
     torch.manual_seed(1)
     step = TrainStep(Transformer(systems.model(dropout=0.1), 11, 11), systems.train(), 1, ALONE)
     losses = []
-    for number, batch in enumerate(BATCHES):
+    for number, batch in enumerate(batches):
         losses.append(step.accumulate_gradient([batch], 1, number, 50).item())
     return losses, step
 
 
 def test_recorded_batches_give_the_same_losses_and_gradient(monkeypatch):
-    expected_losses, expected_step = train_on_batches(monkeypatch, are_recorded=False)
+    """Batches of one shape are copied into the buffers that the recorded kernels read."""
+    batches = three_short_batches_and_a_long_one()
+    expected_losses, expected_step = train_on_batches(monkeypatch, batches, are_recorded=False)
 
-    losses, step = train_on_batches(monkeypatch, are_recorded=True)
+    losses, step = train_on_batches(monkeypatch, batches, are_recorded=True)
 
     assert losses == expected_losses
-    assert len(set(losses)) == len(BATCHES)  # Buffers with an old batch would repeat a loss.
+    # A buffer that still contained an earlier batch would repeat the loss of that batch.
+    assert len(set(losses)) == len(batches)
     assert torch.equal(step.optimizer.gradient, expected_step.optimizer.gradient)
 
 
 def test_a_graph_is_recorded_for_each_shape(monkeypatch):
-    _, step = train_on_batches(monkeypatch, are_recorded=True)
+    batches = three_short_batches_and_a_long_one()
+    shape_count = 2
 
-    assert len(step._graphs._graphs) == SHAPE_COUNT
+    _, step = train_on_batches(monkeypatch, batches, are_recorded=True)
+
+    assert len(step._graphs._graphs) == shape_count
 
 
 def test_large_batches_are_not_recorded(monkeypatch):
-    _, step = train_on_batches(monkeypatch, are_recorded=False)
+    """The limit is 0 operations, so that all batches are too large to be recorded."""
+    batches = three_short_batches_and_a_long_one()
 
-    assert not step._graphs._graphs
+    _, step = train_on_batches(monkeypatch, batches, are_recorded=False)
+
+    assert len(step._graphs._graphs) == 0
 
 
 def test_shapes_beyond_the_maximum_number_of_graphs_are_computed_without_recording(monkeypatch):
-    expected_losses, _ = train_on_batches(monkeypatch, are_recorded=False)
+    """Recorded graphs take memory. Of the two shapes here, only the first is recorded."""
+    batches = three_short_batches_and_a_long_one()
+    expected_losses, _ = train_on_batches(monkeypatch, batches, are_recorded=False)
     monkeypatch.setattr(graphs_module, "_MAX_GRAPHS", 1)
 
-    losses, step = train_on_batches(monkeypatch, are_recorded=True)
+    losses, step = train_on_batches(monkeypatch, batches, are_recorded=True)
 
     assert losses == expected_losses
     assert len(step._graphs._graphs) == 1
 
 
-@pytest.mark.parametrize(("layer_drop", "is_recorded"), [(0.0, True), (0.5, False)])
-def test_a_model_with_layer_drop_is_not_recorded(layer_drop, is_recorded):
-    """Each update would run other layers than the recorded ones."""
+@pytest.mark.parametrize(("layer_drop", "expected_graphs"), [(0.0, 1), (0.5, 0)])
+def test_only_models_without_layer_drop_are_recorded(layer_drop, expected_graphs):
+    """Layer drop skips other layers in each update; a recording would repeat those of the first."""
     model = Transformer(systems.model(layer_drop=layer_drop), 11, 11)
     step = TrainStep(model, systems.train(), 1, ALONE)
 
-    step.accumulate_gradient([BATCHES[0]], 1, 0, 50)
+    step.accumulate_gradient([batch_of(token=5, length=3, count=4)], 1, 0, 50)
 
-    assert bool(step._graphs._graphs) == is_recorded
+    assert len(step._graphs._graphs) == expected_graphs

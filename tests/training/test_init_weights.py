@@ -75,7 +75,7 @@ def write_model(folder, model, corpus):
     return InitFiles("general own", folder / "model.safetensors")
 
 
-def word_count(corpus, side):
+def token_count(corpus, side):
     """Return the size of a vocabulary without special tokens."""
     return len(corpus.segmentation(side).vocabulary) - len(SPECIALS)
 
@@ -83,12 +83,13 @@ def word_count(corpus, side):
 def test_weights_that_do_not_depend_on_the_vocabulary_are_copied_from_the_init_model(
     tmp_path, corpora
 ):
-    first = corpora[0].binary
-    second = corpora[1].binary
-    init_model = random_model(first, seed=1)
-    model = random_model(second, seed=2)
+    """All weights but embeddings and projection have the same shape in both models."""
+    init_corpus = corpora[0].binary
+    corpus = corpora[1].binary
+    init_model = random_model(init_corpus, seed=1)
+    model = random_model(corpus, seed=2)
 
-    copy_init_weights(model, second, write_model(tmp_path / "init", init_model, first))
+    copy_init_weights(model, corpus, write_model(tmp_path / "init", init_model, init_corpus))
 
     init_weights = named_weights(init_model)
     for name, weights in named_weights(model).items():
@@ -100,20 +101,23 @@ def test_weights_that_do_not_depend_on_the_vocabulary_are_copied_from_the_init_m
 def test_rows_of_tokens_are_copied_if_the_init_model_has_the_token_and_else_stay_random(
     tmp_path, corpora, name
 ):
-    """An embedding, for example, has a row for each token of its vocabulary."""
-    first = corpora[0].binary
-    second = corpora[1].binary
-    init_model = random_model(first, seed=1)
-    model = random_model(second, seed=2)
+    """An embedding, for example, has a row for each token of its vocabulary.
+
+    The vocabularies of the two corpora share some of their tokens.
+    """
+    init_corpus = corpora[0].binary
+    corpus = corpora[1].binary
+    init_model = random_model(init_corpus, seed=1)
+    model = random_model(corpus, seed=2)
     random_rows = named_weights(model)[name].clone()
 
-    copy_init_weights(model, second, write_model(tmp_path / "init", init_model, first))
+    copy_init_weights(model, corpus, write_model(tmp_path / "init", init_model, init_corpus))
 
     init_rows = named_weights(init_model)[name]
     rows = named_weights(model)[name]
-    language = second.source if name.startswith("source") else second.target
-    init_tokens = first.segmentation(language).vocabulary.tokens
-    for row, token in enumerate(second.segmentation(language).vocabulary.tokens):
+    language = corpus.source if name.startswith("source") else corpus.target
+    init_tokens = init_corpus.segmentation(language).vocabulary.tokens
+    for row, token in enumerate(corpus.segmentation(language).vocabulary.tokens):
         expected = random_rows[row]
         if token in init_tokens:
             expected = init_rows[init_tokens.index(token)]
@@ -121,56 +125,63 @@ def test_rows_of_tokens_are_copied_if_the_init_model_has_the_token_and_else_stay
 
 
 def test_a_training_says_how_many_tokens_of_each_side_the_init_model_has(tmp_path, corpora):
-    first = corpora[0].binary
-    second = corpora[1].binary
-    files = write_model(tmp_path / "init", random_model(first, seed=1), first)
+    """Special tokens, such as EOS, do not count. More than half are shared: there is no note."""
+    init_corpus = corpora[0].binary
+    corpus = corpora[1].binary
+    files = write_model(tmp_path / "init", random_model(init_corpus, seed=1), init_corpus)
 
-    message, *notes = copy_init_weights(random_model(second, seed=2), second, files)
+    message, *notes = copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
-    shares = []
-    for language in (second.source, second.target):
-        tokens = set(second.segmentation(language).vocabulary.tokens) - set(SPECIALS)
-        copied_tokens = tokens & set(first.segmentation(language).vocabulary.tokens)
-        shares.append(f"{len(copied_tokens):,} of {len(tokens):,}")
+    counts = []
+    for language in (corpus.source, corpus.target):
+        tokens = set(corpus.segmentation(language).vocabulary.tokens) - set(SPECIALS)
+        init_tokens = set(init_corpus.segmentation(language).vocabulary.tokens)
+        shared_tokens = tokens & init_tokens
+        counts.append(f"{len(shared_tokens):,} of {len(tokens):,}")
+    source_counts, target_counts = counts
     assert message == (
-        f"started from general own: {shares[0]} source tokens taken over, "
-        f"{shares[1]} target tokens taken over"
+        f"started from general own: {source_counts} source tokens taken over, "
+        f"{target_counts} target tokens taken over"
     )
-    assert not notes
+    assert notes == []
 
 
 def test_an_init_model_that_has_fewer_than_half_of_the_tokens_is_noted(tmp_path, corpora):
+    """The text of the init model contains only the letters q and w, which the corpus lacks."""
     pairs = [("q" * length + " w", "Q" * length + " W") for length in range(1, 60)]
-    foreign = prepare(tmp_path / "foreign", {"train": pairs}, units=merges(0, joint=False)).binary
-    files = write_model(tmp_path / "init", random_model(foreign, seed=1), foreign)
+    init_text = {"train": pairs}
+    init_corpus = prepare(tmp_path / "q_and_w", init_text, units=merges(0, joint=False)).binary
+    files = write_model(tmp_path / "init", random_model(init_corpus, seed=1), init_corpus)
     corpus = corpora[0].binary
 
     message, note = copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
-    source_words = word_count(corpus, corpus.source)
-    assert f"own: 0 of {source_words} source tokens taken over" in message
+    source_tokens = token_count(corpus, corpus.source)
+    assert f"own: 0 of {source_tokens} source tokens taken over" in message
     assert note.startswith("note: the vocabulary of these weights contains fewer than half of the")
 
 
 def test_the_tokens_of_a_joint_vocabulary_are_counted_once(tmp_path):
+    """Source and target share one vocabulary, so the message has one number, not one per side."""
     corpus = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
     files = write_model(tmp_path / "init", random_model(corpus, seed=1), corpus)
 
     (message,) = copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
-    words = word_count(corpus, corpus.source)
-    assert message == f"started from general own: {words} of {words} tokens taken over"
+    tokens = token_count(corpus, corpus.source)
+    assert message == f"started from general own: {tokens} of {tokens} tokens taken over"
 
 
-def job_on(corpus, files, **train_settings):
-    """Return a training of two updates with learning rate 0, which leaves the weights unchanged.
+def job_on(corpus, files, learning_rate=0.0, **train_settings):
+    """Return a training of two updates.
 
     Args:
         corpus: A prepared corpus.
         files: The files of the init model; None to start from random weights.
+        learning_rate: The learning rate of both updates; 0 leaves the weights unchanged.
         train_settings: Settings of the training that differ from the usual ones.
     """
-    schedule = LrSchedule(constant=Constant(lr=0.0))
+    schedule = LrSchedule(constant=Constant(lr=learning_rate))
     settings = systems.train(
         lr_schedule=schedule, max_updates=2, validate_interval=2, **train_settings
     )
@@ -197,24 +208,36 @@ def test_a_training_begins_with_the_weights_of_its_init_model(tmp_path, corpora)
     init_model = random_model(corpus.binary, seed=7)
     files = write_model(tmp_path / "init", init_model, corpus.binary)
 
-    trainer = new_trainer(job_on(corpus, files), tmp_path / "work")
-    assert_same_weights(trainer.model, init_model)
+    trainer = new_trainer(job_on(corpus, files, learning_rate=0.0), tmp_path / "work")
 
-    trainer.run()  # With learning rate 0.
     assert_same_weights(trainer.model, init_model)
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_training_that_continues_keeps_its_weights_and_does_not_copy_the_init_model_again(
+def test_a_training_keeps_the_weights_of_its_init_model_until_its_first_update(tmp_path, corpora):
+    """With learning rate 0, updates change nothing: the run itself must not draw new weights."""
+    corpus = corpora[0]
+    init_model = random_model(corpus.binary, seed=7)
+    files = write_model(tmp_path / "init", init_model, corpus.binary)
+    trainer = new_trainer(job_on(corpus, files, learning_rate=0.0), tmp_path / "work")
+
+    trainer.run()
+
+    assert_same_weights(trainer.model, init_model)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_training_continues_with_its_saved_weights_instead_of_those_of_the_init_model(
     tmp_path, corpora
 ):
+    """Copying the init model again would lose what a killed training had learned."""
     corpus = corpora[0]
     files = write_model(tmp_path / "init", random_model(corpus.binary, seed=7), corpus.binary)
     job = job_on(corpus, files)
     trainer = new_trainer(job, tmp_path / "work")
     trainer.run()
     with torch.no_grad():
-        trainer.model.projection.weight.add_(1)
+        trainer.model.projection.weight.add_(1)  # as if updates had changed the weights
     trainer._save(is_finished=True)
 
     continued = new_trainer(job, tmp_path / "work")
@@ -241,6 +264,7 @@ def exported(tmp_path, corpora):
 
 @pytest.mark.usefixtures("one_thread")
 def test_exported_checkpoints_without_vocabularies_are_refused_as_init_model(exported):
+    """Only vocabularies tell which row of an embedding is that of which token."""
     checkpoints, _ = exported
 
     message = r"checkpoints: no vocabulary.* has the SHA-256 of the source"
@@ -250,6 +274,7 @@ def test_exported_checkpoints_without_vocabularies_are_refused_as_init_model(exp
 
 @pytest.mark.usefixtures("one_thread")
 def test_exported_checkpoints_with_vocabularies_are_an_init_model(exported):
+    """The checkpoints are those of a training of two updates; its last weights are taken."""
     checkpoints, vocabularies = exported
     for file in vocabularies.glob("vocabulary.*"):
         file.rename(checkpoints / file.name)
@@ -328,14 +353,15 @@ def test_a_training_without_init_model_has_no_fingerprint_of_its_start(fingerpri
 def test_a_damaged_or_unsuitable_init_model_is_refused_in_one_line(
     tmp_path, corpora, file, old, new, message
 ):
-    first = corpora[0].binary
-    second = corpora[1].binary
-    files = write_model(tmp_path / "init", random_model(first, seed=1), first)
+    """In one of the model's two files, `old` is replaced by `new`, its first occurrence."""
+    init_corpus = corpora[0].binary
+    corpus = corpora[1].binary
+    files = write_model(tmp_path / "init", random_model(init_corpus, seed=1), init_corpus)
     path = tmp_path / "init" / file
     path.write_bytes(path.read_bytes().replace(old, new, 1))
 
     with pytest.raises(UserError) as raised:
-        copy_init_weights(random_model(second, seed=2), second, files)
+        copy_init_weights(random_model(corpus, seed=2), corpus, files)
 
     assert message in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
@@ -359,6 +385,7 @@ def project_model(tmp_path, corpora, monkeypatch):
 
 
 def test_the_hash_of_the_weights_is_added_to_init_from(project_model):
+    """If the weights change later, their new hash tells DVC to train again."""
     init_from = {"folder": str(project_model)}
     runs = {"small": {"own": {"train": {"init_from": init_from}}, "other": {"train": False}}}
 
@@ -369,16 +396,19 @@ def test_the_hash_of_the_weights_is_added_to_init_from(project_model):
 
 
 def test_a_model_of_another_project_is_an_init_model(project_model, corpora):
+    """Its vocabularies are read from the other project; without them, copying is an error."""
     corpus = corpora[1].binary
-    weights = (project_model / "model.safetensors").read_bytes()
-    sha256 = hashlib.sha256(weights).hexdigest()
+    weights_path = project_model / "model.safetensors"
+    sha256 = hashlib.sha256(weights_path.read_bytes()).hexdigest()
 
     files = init_files(InitFrom(folder=str(project_model), sha256=sha256), RUN)
-
     copy_init_weights(random_model(corpus, seed=2), corpus, files)
+
+    assert files.weights.read_bytes() == weights_path.read_bytes()
 
 
 def test_an_init_model_whose_weights_have_changed_is_refused(project_model):
+    """The setting `sha256` is that of the weights before they were overwritten."""
     weights = project_model / "model.safetensors"
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
     weights.write_bytes(b"x")
@@ -445,6 +475,7 @@ def test_an_init_model_whose_folder_is_missing_is_refused():
 
 @pytest.mark.usefixtures("recorded_runs")
 def test_the_message_about_a_missing_init_model_names_its_line_in_params_yaml():
+    """Folder `start` does not exist, and no committed settings contain the hash of its weights."""
     lines = [
         "corpora:",
         "  own: {}",
@@ -470,21 +501,22 @@ def test_a_damaged_resolved_json_gives_no_hash_of_a_missing_init_model(damaged_j
 
 
 def test_the_hash_of_a_missing_init_model_is_read_from_the_committed_settings(recorded_runs):
-    """A clone has reports/resolved.json, but not the folder of the model."""
+    """A clone of the project has reports/resolved.json, but not the folder of the init model."""
     Path("reports/resolved.json").write_text(json.dumps({"runs": recorded_runs}))
     runs = runs_with_init_from()
+    assert "sha256" not in runs["small"]["own"]["train"]["init_from"]
 
     add_weight_hashes(runs)
 
-    assert runs == recorded_runs
     assert "sha256" in runs["small"]["own"]["train"]["init_from"]
+    assert runs == recorded_runs
 
 
-@pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])
+@pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])  # last is largest
 def test_the_checkpoint_of_the_largest_update_in_a_folder_is_the_init_model(
     tmp_path, corpora, updates
 ):
-    """Sorted as text, the larger of the two updates would come first."""
+    """Sorted as text, the larger of the two updates would come init_corpus."""
     folder = tmp_path / "init"
     corpus = corpora[0].binary
     weights = write_model(folder, random_model(corpus, seed=1), corpus).weights
@@ -516,6 +548,7 @@ def release(tmp_path, corpora, monkeypatch):
 
 
 def test_a_model_in_a_release_is_an_init_model(release):
+    """A release contains the models of several systems; the folder names one of them."""
     folder = release / "models/small/own/1/averaged"
 
     files = init_files(InitFrom(folder=str(folder)), RUN)
@@ -532,6 +565,7 @@ def test_a_release_with_two_models_is_refused_with_an_example_of_one():
 
 
 def test_a_release_with_one_model_is_an_init_model(release, tmp_path):
+    """Without its second model, the release as a whole can be named: the choice is clear."""
     (release / "models/large").rename(tmp_path / "large")
 
     files = init_files(InitFrom(folder="release"), RUN)
@@ -542,10 +576,11 @@ def test_a_release_with_one_model_is_an_init_model(release, tmp_path):
 
 def test_a_file_of_a_release_that_differs_from_sha256sums_is_refused(release):
     folder = release / "models/small/own/1/averaged"
-    description = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(description | {"fingerprint": "other"}))
+    description_path = folder / "model.json"
+    description = json.loads(description_path.read_text())
+    description["fingerprint"] = "other"
+    description_path.write_text(json.dumps(description))
 
-    with pytest.raises(
-        UserError, match=r"model.json is damaged: its SHA-256 is not the one in SHA256"
-    ):
+    message = r"model.json is damaged: its SHA-256 is not the one in SHA256"
+    with pytest.raises(UserError, match=message):
         init_files(InitFrom(folder=str(folder)), RUN)

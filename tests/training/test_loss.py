@@ -31,6 +31,7 @@ def smoothed_loss(logits, labels, smoothing, target="uniform"):
 def test_a_loss_computed_in_blocks_of_rows_has_torchs_value_and_gradients(
     rows_per_block, bias, monkeypatch
 ):
+    """To save memory, the logits of eight rows are computed in blocks of 1, 3 or all rows."""
     vocabulary_size = 11
     bytes_per_row = vocabulary_size * 4  # float32
     monkeypatch.setattr(module, "_BLOCK_BYTES", {"cpu": rows_per_block * bytes_per_row})
@@ -45,7 +46,7 @@ def test_a_loss_computed_in_blocks_of_rows_has_torchs_value_and_gradients(
     loss = linear_cross_entropy(hidden, projection, labels, 0.1)
 
     torch.testing.assert_close(loss, torch_loss)
-    # Divided by any number, so that the gradient that arrives at the loss is not 1.
+    # Division by 7 makes the gradient that arrives at the loss 1/7, which must not be taken for 1.
     torch_gradients = torch.autograd.grad(torch_loss / 7, inputs)
     gradients = torch.autograd.grad(loss / 7, inputs)
     for gradient, torch_gradient in zip(gradients, torch_gradients, strict=True):
@@ -75,6 +76,7 @@ def test_each_label_smoothing_gives_torchs_loss_and_gradient(smoothing):
 @pytest.mark.parametrize("vocabulary_size", [15, 16, 1001])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_loss_and_gradient_agree_with_torchs_in_float64(dtype, vocabulary_size):
+    """The projection is the identity matrix, so that the hidden values are the logits."""
     torch.manual_seed(1)
     logits = (10 * torch.randn(33, vocabulary_size)).to(dtype).requires_grad_()
     labels = torch.randint(0, vocabulary_size, (33,))  # PAD, number 0, is also a valid label.
@@ -104,6 +106,10 @@ def test_the_loss_is_not_finite_if_a_logit_is_not_finite(bad_logit):
 
 
 def test_the_loss_of_3000_bfloat16_rows_is_summed_in_float32():
+    """A sum in bfloat16, of 8 bits, would stop growing after a few hundred rows.
+
+    All rows are equal, so loss and gradient are those of one row times the number of rows.
+    """
     row_count = 3000
     # Logits 0 and ln 3 of two tokens: probabilities 1/4 and 3/4.
     row_logits = torch.tensor([[0.0, math.log(3)]], dtype=torch.bfloat16)
@@ -126,7 +132,7 @@ def test_the_loss_of_3000_bfloat16_rows_is_summed_in_float32():
 
 
 @pytest.mark.parametrize("smoothing", [0.1, 0.3])
-def test_smoothing_over_non_targets_equals_that_of_the_annotated_transformer(smoothing):
+def test_label_smoothing_over_non_targets_is_that_of_the_annotated_transformer(smoothing):
     """The Annotated Transformer divides the smoothed mass among tokens other than label and PAD.
 
     Its KL divergence is the cross-entropy minus the entropy of the smoothed labels.
@@ -135,7 +141,8 @@ def test_smoothing_over_non_targets_equals_that_of_the_annotated_transformer(smo
     torch.manual_seed(1)
     logits = torch.randn(7, vocabulary_size, requires_grad=True)
     labels = torch.randint(1, vocabulary_size, (7,))
-    smoothed_labels = torch.full((7, vocabulary_size), smoothing / (vocabulary_size - 2))
+    other_tokens = vocabulary_size - 2  # all but label and PAD
+    smoothed_labels = torch.full((7, vocabulary_size), smoothing / other_tokens)
     smoothed_labels.scatter_(1, labels[:, None], 1 - smoothing)
     smoothed_labels[:, PAD] = 0.0
 
@@ -160,7 +167,7 @@ def test_gpu_loss_ignores_padding_rows_and_columns_and_equals_the_cpu_loss(smoot
     logits.requires_grad_()
     cpu_loss = smoothed_loss(logits, labels, smoothing, target)
     (cpu_gradient,) = torch.autograd.grad(cpu_loss, logits)
-    three_columns_two_rows = (0, 3, 0, 2)
+    three_columns_two_rows = (0, 3, 0, 2)  # as torch's `pad` expects it: 13 + 3, 9 + 2
 
     gpu_loss, gpu_gradient = module.plain_loss(
         functional.pad(logits.detach(), three_columns_two_rows, value=7.0),
@@ -176,10 +183,15 @@ def test_gpu_loss_ignores_padding_rows_and_columns_and_equals_the_cpu_loss(smoot
 
 def test_rows_of_a_view_are_extended_to_a_multiple_of_64_from_the_memory_behind_it():
     """Products with 64, 128, ... rows are faster; the extra rows contain whatever follows."""
-    storage = torch.arange(200 * 3.0)
-    matrix = storage[30 : 30 + 65 * 3].view(65, 3)
+    columns = 3
+    start = 30
+    storage = torch.arange(200.0 * columns)
+    matrix_of_65_rows = storage[start : start + 65 * columns].view(65, columns)
 
-    assert torch.equal(aligned_rows(matrix), storage[30 : 30 + 128 * 3].view(128, 3))
+    extended = aligned_rows(matrix_of_65_rows)
+
+    matrix_of_128_rows = storage[start : start + 128 * columns].view(128, columns)
+    assert torch.equal(extended, matrix_of_128_rows)
 
 
 def test_a_view_of_a_vector_is_extended_to_a_multiple_of_64():
@@ -201,7 +213,11 @@ def test_a_matrix_of_64_rows_is_not_extended():
 
 
 def test_the_target_distribution_stays_in_memory_while_cpp_reads_it(monkeypatch):
-    """Meanwhile, the thread that reads batches ahead allocates arrays of the same size."""
+    """Memory freed too early would be reused by another thread, and C++ would read its numbers.
+
+    In place of the C++ function, a Python function allocates arrays of the same size, as another
+    thread would, and then reads the three probabilities through their address.
+    """
     distribution = module._target_distribution(11, 0.1, "uniform")
     read_distributions = []
 

@@ -43,6 +43,7 @@ def fused_loss(monkeypatch):
 def test_the_kernel_gives_the_loss_and_gradient_of_torch_in_float64(
     fused_loss, smoothing, target, dtype, tolerance, vocabulary_size, columns
 ):
+    """The rows of logits have more columns than the vocabulary has tokens; these are padding."""
     torch.manual_seed(1)
     logits = (5 * torch.randn(9, columns)).to(DEVICE, dtype)
     labels = torch.randint(1, vocabulary_size, (9,))

@@ -63,13 +63,13 @@ def test_learning_rates_by_hand(schedule, expected_rates):
 
 @pytest.mark.parametrize("update", [1, 3999, 4000, 4001, 100_000])
 def test_noam_is_the_formula_of_the_paper_times_a_factor(update):
-    """Vaswani et al. 2017, equation 3."""
+    """Vaswani et al. 2017, equation 3: the rate rises during warmup and then falls."""
     schedule = LrSchedule(noam=Noam(factor=2.0, warmup_updates=4000))
 
     rate = learning_rate(schedule, update, d_model=512)
 
-    formula = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
-    assert rate == pytest.approx(2 * formula)
+    rate_of_paper = 512**-0.5 * min(update**-0.5, update * 4000**-1.5)
+    assert rate == pytest.approx(2.0 * rate_of_paper)
 
 
 def test_noam_has_the_peak_of_the_base_transformer_after_its_warmup():
@@ -77,14 +77,17 @@ def test_noam_has_the_peak_of_the_base_transformer_after_its_warmup():
 
     peak = learning_rate(schedule, 4000, d_model=512)
 
-    # 512^-0.5 * 4000^-0.5
+    # 1 / sqrt(512 * 4000), computed by hand.
     assert peak == pytest.approx(0.000698771, rel=1e-5)
 
 
 def test_cosine_without_warmup_starts_at_its_peak():
+    """The rate falls from 1 to 0 along half a cosine, in 100 updates."""
     schedule = LrSchedule(cosine=Cosine(lr=1.0, warmup_updates=0, max_updates=100, min_lr=0.0))
 
-    # Half of 1 + cos(pi / 100), a hundredth of the way down.
-    assert learning_rate(schedule, 1, d_model=64) == pytest.approx(0.9997533, abs=1e-7)
-    # Half of the way down.
-    assert learning_rate(schedule, 50, d_model=64) == pytest.approx(0.5)
+    first_rate = learning_rate(schedule, 1, d_model=64)
+    middle_rate = learning_rate(schedule, 50, d_model=64)
+
+    # (1 + cos(pi / 100)) / 2, computed by hand.
+    assert first_rate == pytest.approx(0.9997533, abs=1e-7)
+    assert middle_rate == pytest.approx(0.5)

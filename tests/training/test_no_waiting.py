@@ -82,6 +82,10 @@ def keep_copies_on_meta(monkeypatch):
 def test_updates_are_computed_on_a_device_from_which_nothing_can_be_read(
     corpus, monkeypatch, precision, batch_class
 ):
+    """Tensors on the device `meta` have a shape but no numbers: reading one raises an error.
+
+    On a GPU, reading a number would make the CPU wait for it, and then the GPU wait for the CPU.
+    """
     replace_packed_attention(monkeypatch)
     keep_copies_on_meta(monkeypatch)
     monkeypatch.setattr(data_loader, "batch_class", lambda *_: batch_class)
@@ -109,7 +113,8 @@ def record_calls(monkeypatch, method_names):
 
 
 @pytest.mark.parametrize("optimizer_name", ["adam", "sgd"])
-def test_an_update_reads_no_tensor_even_on_the_cpu(corpus, monkeypatch, optimizer_name):
+def test_an_update_calls_no_method_that_reads_a_tensor(corpus, monkeypatch, optimizer_name):
+    """On a GPU, methods such as `item` and `tolist` wait until all computations have ended."""
     system = system_of(optimizer=Optimizer(name=optimizer_name))
     updates = first_updates(corpus, system, CPU)
     step = new_train_step(corpus, system, CPU)
@@ -118,11 +123,11 @@ def test_an_update_reads_no_tensor_even_on_the_cpu(corpus, monkeypatch, optimize
     monkeypatch.setattr(step, "_count", lambda _: next(token_counts))
 
     with monkeypatch.context() as patch:
-        calls = record_calls(patch, READING_METHODS)
+        reading_calls = record_calls(patch, READING_METHODS)
         for number, update in enumerate(updates, 1):
             step.update(number, update)
 
-    assert calls == []
+    assert reading_calls == []
 
 
 @pytest.mark.parametrize("optimizer_name", ["adam", "sgd"])
@@ -139,6 +144,8 @@ def test_statistics_read_after_later_updates_equal_those_read_at_once(corpus, op
     pending_updates = []
     for number, update in enumerate(updates, 1):
         pending_updates.append(step.update(number, update))
-    stats_read_later = [step.read_stats(pending) for pending in pending_updates]
+    stats_read_later = []
+    for pending in pending_updates:
+        stats_read_later.append(step.read_stats(pending))
 
     assert stats_read_later == stats_read_at_once

@@ -55,15 +55,16 @@ def new_trainer(prepared, seed, folder):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_first_weights_are_drawn_with_the_seed_of_the_training(prepared, tmp_path, seed):
+    """The reference is a model that is made directly after torch got the same seed."""
     trainer = new_trainer(prepared, seed, tmp_path)
 
     weights = named_weights(trainer.model)
 
-    torch.manual_seed(seed)
     source_size = len(prepared.binary.segmentation("de").vocabulary)
     target_size = len(prepared.binary.segmentation("en").vocabulary)
-    model = Transformer(trainer.model.settings, source_size, target_size)
-    for name, expected_weights in named_weights(model).items():
+    torch.manual_seed(seed)
+    expected_model = Transformer(trainer.model.settings, source_size, target_size)
+    for name, expected_weights in named_weights(expected_model).items():
         assert torch.equal(weights[name], expected_weights), name
 
 
@@ -121,20 +122,23 @@ def test_the_seed_decides_the_batches_and_their_subwords(prepared, trainings, se
 
 
 def test_each_batch_of_each_update_and_seed_has_its_own_dropout(trainings):
+    """In two trainings, a random number was drawn at each batch, in place of a dropout mask."""
     random_numbers = []
     for training in trainings.values():
         random_numbers += training.random_numbers
 
-    assert len(set(random_numbers)) == len(random_numbers)
+    different_numbers = set(random_numbers)
+    assert len(different_numbers) == len(random_numbers)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_update_has_the_learning_rate_of_its_number(trainings, seed):
+    """The curve has a point for each update; the warmup has three updates."""
     trainer = trainings[seed].trainer
+    assert trainer.state.update > 3  # There are also updates after the warmup.
 
     rates = [point["learning_rate"] for point in trainer.state.curve]
 
-    assert trainer.state.update > 4  # The warm-up of 3 updates, and updates after it.
     d_model = trainer.model.settings.d_model
     expected_rates = []
     for update in range(1, trainer.state.update + 1):

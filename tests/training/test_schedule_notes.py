@@ -95,8 +95,10 @@ def test_a_cosine_schedule_shorter_than_the_training_is_noted(min_lr, remaining_
 
 
 def test_a_cosine_schedule_longer_than_the_training_is_noted():
-    # The training ends half of the way down, at half of the peak.
-    assert notes_on(max_updates=200, lr_schedule=cosine(400)) == [
+    """The rate falls from its peak, 0.001, for 400 updates; training ends halfway, at 0.0005."""
+    notes = notes_on(max_updates=200, lr_schedule=cosine(max_updates=400))
+
+    assert notes == [
         "train.lr_schedule.cosine.max_updates 400 is above max_updates 200: training ends at "
         "learning rate 0.0005, before the cosine reaches 0. Set both to one number"
     ]
@@ -125,14 +127,18 @@ def test_a_keep_interval_longer_than_the_training_is_noted():
     ]
 
 
-WARMUP_OF_401_UPDATES = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
-
-
 def test_patience_that_may_end_the_training_in_its_warmup_is_noted():
-    # If the first validation stays the best, the training ends three validations later.
-    earliest_end = 100 + 3 * 100
+    """A rising learning rate can worsen the loss for a while; that should not end the training.
 
-    assert notes_on(patience=3, lr_schedule=WARMUP_OF_401_UPDATES) == [
+    Validations follow each other after 100 updates. If the first stays the best, the training
+    ends three validations later.
+    """
+    earliest_end = 100 + 3 * 100
+    warmup = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
+
+    notes = notes_on(patience=3, validate_interval=100, lr_schedule=warmup)
+
+    assert notes == [
         "train.patience 3 with validate_interval 100 may end the training at update "
         f"{earliest_end}, before warmup is over (warmup_updates 401). Raise patience or "
         "validate_interval"
@@ -140,13 +146,19 @@ def test_patience_that_may_end_the_training_in_its_warmup_is_noted():
 
 
 def test_patience_that_can_end_the_training_only_after_its_warmup_is_not_noted():
-    # The earliest end is at update 100 + 4 * 100 = 500.
-    assert notes_on(patience=4, lr_schedule=WARMUP_OF_401_UPDATES) == []
+    """The earliest end is at update 100 + 4 * 100 = 500, after the 401 updates of warmup."""
+    warmup = LrSchedule(inverse_sqrt=InverseSqrt(lr=0.001, warmup_updates=401))
+
+    notes = notes_on(patience=4, validate_interval=100, lr_schedule=warmup)
+
+    assert notes == []
 
 
 def test_patience_that_cannot_end_the_training_is_noted():
-    # The earliest end by patience is at update 100 + 10 * 100 = 1,100.
-    assert notes_on(max_updates=1000, patience=10) == [
+    """If the first of the validations stays the best, training ends at 100 + 10 * 100 = 1,100."""
+    notes = notes_on(max_updates=1000, patience=10, validate_interval=100)
+
+    assert notes == [
         "train.patience 10 with validate_interval 100 cannot end a training before update 1,100, "
         "after max_updates 1,000"
     ]
@@ -157,7 +169,7 @@ def test_patience_that_can_end_the_training_at_its_last_update_is_not_noted():
     assert notes_on(max_updates=1000, patience=9) == []
 
 
-def test_the_earliest_end_by_patience_is_compared_with_warmup_without_max_updates():
+def test_patience_shorter_than_warmup_is_noted_for_a_training_without_max_updates():
     settings = systems.train(
         max_updates=None,
         patience=1,
@@ -167,13 +179,15 @@ def test_the_earliest_end_by_patience_is_compared_with_warmup_without_max_update
 
     (note,) = system_notes(systems.system(train=settings), None)
 
-    # Update 10 + 1 * 10.
-    assert "may end the training at update 20, before warmup is over" in note
+    earliest_end = 10 + 1 * 10
+    assert f"may end the training at update {earliest_end}, before warmup is over" in note
 
 
 def test_a_moving_average_over_more_updates_than_the_training_has_is_noted():
-    """It averages about the last 1 / (1 - ema) updates."""
-    assert notes_on(max_updates=1000, ema=0.9999, average=Average(ema=True)) == [
+    """The average covers about the last 1 / (1 - ema) updates: here 1 / 0.0001 = 10,000."""
+    notes = notes_on(max_updates=1000, ema=0.9999, average=Average(ema=True))
+
+    assert notes == [
         "train.ema 0.9999 averages about the last 10,000 updates, more than max_updates 1,000: the "
         "first, random weights count almost as much as the last. Lower ema"
     ]
@@ -256,10 +270,18 @@ def write_project(root, warmup_updates, other_system=""):
     return load_settings(path)
 
 
-def write_statistics(root):
-    """Write the statistics of a prepared corpus: 100 training pairs with 900 target tokens."""
-    source = SideStatistics(sentences=100, words=900, unsplit=0, tokens=500, unk=0, max_tokens=9)
-    target = SideStatistics(sentences=100, words=900, unsplit=0, tokens=900, unk=0, max_tokens=9)
+def write_statistics(root, pairs, target_tokens):
+    """Write the statistics of a prepared corpus.
+
+    Args:
+        root: The folder of the project.
+        pairs: The number of training pairs.
+        target_tokens: The number of target tokens of all training pairs, without EOS.
+    """
+    source = SideStatistics(sentences=pairs, words=900, unsplit=0, tokens=500, unk=0, max_tokens=9)
+    target = SideStatistics(
+        sentences=pairs, words=900, unsplit=0, tokens=target_tokens, unk=0, max_tokens=9
+    )
     folder = corpus_folder("own", "corpus_stats", root)
     folder.mkdir(parents=True)
     sets = {"train": {"de": source, "no": target}}
@@ -267,7 +289,11 @@ def write_statistics(root):
 
 
 def test_a_warmup_as_long_as_the_epochs_is_noted_once_the_corpus_is_prepared(tmp_path):
-    write_statistics(tmp_path)
+    """The settings say `max_epochs: 3` and 100 tokens per update; the corpus size decides the rest.
+
+    The prepared corpus has 100 pairs with 900 target tokens. Each sentence also has an EOS token.
+    """
+    write_statistics(tmp_path, pairs=100, target_tokens=900)
     tokens_and_eos = 900 + 100
     updates = 3 * tokens_and_eos // 100
     settings = write_project(tmp_path, warmup_updates=30)
@@ -281,7 +307,8 @@ def test_a_warmup_as_long_as_the_epochs_is_noted_once_the_corpus_is_prepared(tmp
 
 
 def test_a_warmup_shorter_than_the_epochs_is_not_noted(tmp_path):
-    write_statistics(tmp_path)
+    """3 epochs of 1,000 tokens are 30 updates of 100 tokens, one more than the warmup."""
+    write_statistics(tmp_path, pairs=100, target_tokens=900)
     settings = write_project(tmp_path, warmup_updates=29)
 
     assert list(schedule_notes(settings, tmp_path)) == []
@@ -294,7 +321,8 @@ def test_a_warmup_as_long_as_the_epochs_is_not_noted_before_the_corpus_is_prepar
 
 
 def test_systems_with_the_same_note_are_named_in_one_line(tmp_path):
-    write_statistics(tmp_path)
+    """System `second` has all settings of `base`, whose warmup lasts as long as its training."""
+    write_statistics(tmp_path, pairs=100, target_tokens=900)
     settings = write_project(tmp_path, warmup_updates=30, other_system="  second: {like: base}\n")
 
     (note,) = schedule_notes(settings, tmp_path)
@@ -303,11 +331,15 @@ def test_systems_with_the_same_note_are_named_in_one_line(tmp_path):
 
 
 def test_only_recipes_with_published_settings_have_notes(tmp_path):
-    """The copy task of The Annotated Transformer, for example, warms up beyond its end."""
+    """Three recipes repeat published settings, such as a warmup longer than the training.
+
+    All other recipes are examples for users, so their settings must fit each other.
+    """
     recipes_with_notes = set()
 
     for path in (ROOT / "recipes").glob("*.yaml"):
-        if list(schedule_notes(load_settings(path), tmp_path)):
+        notes = list(schedule_notes(load_settings(path), tmp_path))
+        if notes:
             recipes_with_notes.add(path.stem)
 
     assert recipes_with_notes == {"copy", "multi30k", "multi30k-french"}

@@ -70,7 +70,11 @@ def count_of_one_length():
 
 @needs(ONEDNN, backends.HAS_ONEDNN)
 def test_batches_of_sentences_of_another_length_need_no_new_products(count_of_one_length):
-    """Rows of zeros fill batches up to few numbers of rows, whose products are compiled already."""
+    """OneDNN compiles a matrix product for each new number of rows, which takes time.
+
+    Rows of zeros fill batches up to few different numbers of rows, so sentences of 17 tokens use
+    the products compiled for 15.
+    """
     count_of_two_lengths = count_compiled_products("AMD", [15, 17])
 
     assert count_of_one_length > 0
@@ -79,7 +83,10 @@ def test_batches_of_sentences_of_another_length_need_no_new_products(count_of_on
 
 @needs(ONEDNN, backends.HAS_ONEDNN)
 def test_without_room_for_compiled_products_they_are_compiled_again(count_of_one_length):
-    """So the count shows that products are kept, rather than that none is needed."""
+    """This confirms that the other tests count compiled products: without caches, there are more.
+
+    The two environment variables limit the caches of PyTorch and oneDNN to 4 products.
+    """
     count_with_small_caches = count_compiled_products(
         "AMD", [15], LRU_CACHE_CAPACITY="4", ONEDNN_PRIMITIVE_CACHE_CAPACITY="4"
     )

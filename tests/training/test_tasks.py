@@ -50,6 +50,10 @@ def system_of_40_updates():
 
 
 def test_a_model_learns_the_translation_of_one_sentence_by_heart(tmp_path, monkeypatch):
+    """Its one training pair is repeated in 40 updates, which suffices if all steps work together.
+
+    MLflow is off, since this test needs no record of the training.
+    """
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "off")
     corpus = prepare_one_pair(tmp_path / "data").binary
     texts = tmp_path / "data" / "split"

@@ -13,18 +13,23 @@ def validation(update, loss, bleu):
     return {"update": update, "loss": loss, "bleu": bleu}
 
 
-# The lowest loss is that of update 20, reached again at 40; the highest BLEU that of update 30.
-VALIDATIONS = [
-    validation(10, loss=3.0, bleu=1.0),
-    validation(20, loss=2.0, bleu=5.0),
-    validation(30, loss=2.5, bleu=9.0),
-    validation(40, loss=2.0, bleu=9.0),
-    validation(50, loss=2.1, bleu=2.0),
-]
+def state_of(update=50, validations=None, epoch=0):
+    """Return the state of a training after an update.
 
-
-def state_of(update=50, validations=VALIDATIONS, epoch=0):
-    """Return the state of a training after an update, within an epoch, counted from 0."""
+    Args:
+        update: The number of the update.
+        validations: The validations so far. None gives five, of updates 10 to 50: the lowest loss
+            is 2.0 at update 20, reached again at 40; the highest BLEU is 9.0 at update 30.
+        epoch: The epoch of the update, counted from 0.
+    """
+    if validations is None:
+        validations = [
+            validation(10, loss=3.0, bleu=1.0),
+            validation(20, loss=2.0, bleu=5.0),
+            validation(30, loss=2.5, bleu=9.0),
+            validation(40, loss=2.0, bleu=9.0),
+            validation(50, loss=2.1, bleu=2.0),
+        ]
     state = TrainState.initial(parameters=7)
     state.update = update
     state.position = Position(epoch=epoch, batch=3, tokens=999)
@@ -38,7 +43,17 @@ def state_of(update=50, validations=VALIDATIONS, epoch=0):
 )
 def test_the_best_checkpoints_have_the_lowest_loss_or_the_highest_bleu(metric, updates_best_first):
     """The earlier of two equally good ones comes first: 20 before 40, 30 before 40."""
-    assert state_of().ranking(metric) == updates_best_first
+    validations = [
+        validation(10, loss=3.0, bleu=1.0),
+        validation(20, loss=2.0, bleu=5.0),
+        validation(30, loss=2.5, bleu=9.0),
+        validation(40, loss=2.0, bleu=9.0),
+        validation(50, loss=2.1, bleu=2.0),
+    ]
+
+    ranking = state_of(update=50, validations=validations).ranking(metric)
+
+    assert ranking == updates_best_first
 
 
 @pytest.mark.parametrize(
@@ -78,10 +93,17 @@ def test_patience_does_not_end_a_training_before_its_first_validation():
 
 
 def test_a_training_ended_by_patience_with_the_loss_says_why():
-    # Of the validations after each tenth update, that of update 20 has the lowest loss, 2.0.
+    """`patience: 3` ends a training after 3 validations with a loss that is not lower."""
+    validations = [
+        validation(10, loss=3.0, bleu=1.0),
+        validation(20, loss=2.0, bleu=5.0),  # the best loss
+        validation(30, loss=2.5, bleu=9.0),
+        validation(40, loss=2.0, bleu=9.0),
+        validation(50, loss=2.1, bleu=2.0),
+    ]
     settings = systems.train(max_updates=700, patience=3)
 
-    early_end = state_of().early_end(settings, 700)
+    early_end = state_of(update=50, validations=validations).early_end(settings, 700)
 
     assert str(early_end) == (
         "ended at update 50 of 700: loss has not improved in 3 validations "
@@ -90,10 +112,17 @@ def test_a_training_ended_by_patience_with_the_loss_says_why():
 
 
 def test_a_training_ended_by_patience_with_bleu_says_why():
-    # Of the validations after each tenth update, that of update 30 has the highest BLEU, 9.0.
+    """`patience: 2` ends a training after 2 validations with a BLEU that is not higher."""
+    validations = [
+        validation(10, loss=3.0, bleu=1.0),
+        validation(20, loss=2.0, bleu=5.0),
+        validation(30, loss=2.5, bleu=9.0),  # the best BLEU
+        validation(40, loss=2.0, bleu=9.0),
+        validation(50, loss=2.1, bleu=2.0),
+    ]
     settings = systems.train(max_updates=None, patience=2, validation_metric="bleu")
 
-    early_end = state_of().early_end(settings, None)
+    early_end = state_of(update=50, validations=validations).early_end(settings, None)
 
     assert str(early_end) == (
         "ended at update 50: bleu has not improved in 2 validations (best 9.000 at update 30)"
@@ -101,29 +130,41 @@ def test_a_training_ended_by_patience_with_bleu_says_why():
 
 
 def test_a_training_ended_after_warmup_with_a_loss_that_rose_has_no_warning():
-    # The warmup of these settings ends at update 20. The loss was lowest at update 20.
-    settings = systems.train(max_updates=700, patience=3)
+    validations = [
+        validation(20, loss=2.0, bleu=5.0),  # the best loss
+        validation(30, loss=2.5, bleu=9.0),
+        validation(40, loss=2.0, bleu=9.0),
+        validation(50, loss=2.1, bleu=2.0),
+    ]
+    warmup = LrSchedule(noam=Noam(warmup_updates=20))
+    settings = systems.train(max_updates=700, patience=3, lr_schedule=warmup)
 
-    assert state_of().early_end(settings, 700).warning == ""
+    early_end = state_of(update=50, validations=validations).early_end(settings, 700)
 
-
-# A training by BLEU, which does not improve for 3 validations, while the loss still falls.
-BLEU_STAYS_LOW = [
-    validation(15, loss=6.5, bleu=0.003),
-    validation(20, loss=6.2, bleu=0.0),
-    validation(25, loss=6.3, bleu=0.0),
-    validation(30, loss=6.1, bleu=0.003),
-]
-LONG_WARMUP = LrSchedule(noam=Noam(warmup_updates=4000))
+    assert early_end.warning == ""
 
 
-def settings_by_bleu(**changes):
+def settings_by_bleu(warmup_updates):
     """Return settings by which a training ends if BLEU has not improved for 3 validations."""
-    return systems.train(max_updates=700, patience=3, validation_metric="bleu", **changes)
+    return systems.train(
+        max_updates=700,
+        patience=3,
+        validation_metric="bleu",
+        lr_schedule=LrSchedule(noam=Noam(warmup_updates=warmup_updates)),
+    )
 
 
 def test_an_end_at_bleu_scores_near_zero_names_the_best_validation():
-    early_end = state_of(30, BLEU_STAYS_LOW).early_end(settings_by_bleu(), 700)
+    """Scores that one decimal would round to 0.0 can be told apart in the message."""
+    validations = [
+        validation(15, loss=6.5, bleu=0.003),
+        validation(20, loss=6.2, bleu=0.0),
+        validation(25, loss=6.3, bleu=0.0),
+        validation(30, loss=6.1, bleu=0.003),
+    ]
+    state = state_of(update=30, validations=validations)
+
+    early_end = state.early_end(settings_by_bleu(warmup_updates=20), 700)
 
     assert str(early_end) == (
         "ended at update 30 of 700: bleu has not improved in 3 validations "
@@ -132,9 +173,16 @@ def test_an_end_at_bleu_scores_near_zero_names_the_best_validation():
 
 
 def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
-    settings = settings_by_bleu(lr_schedule=LONG_WARMUP)
+    """BLEU stays near 0, but the model still learns: the training has ended too early."""
+    validations = [
+        validation(15, loss=6.5, bleu=0.003),
+        validation(20, loss=6.2, bleu=0.0),
+        validation(25, loss=6.3, bleu=0.0),
+        validation(30, loss=6.1, bleu=0.003),  # the lowest loss so far
+    ]
+    state = state_of(update=30, validations=validations)
 
-    early_end = state_of(30, BLEU_STAYS_LOW).early_end(settings, 700)
+    early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
     assert early_end.warning == (
         "the loss was still falling (6.500 to 6.100) and warmup of 4,000 updates was not over: "
@@ -142,20 +190,28 @@ def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
     )
 
 
-# At the last validation, the loss is no longer the lowest.
-LOSS_STAYS = [*BLEU_STAYS_LOW[:-1], validation(30, loss=6.3, bleu=0.003)]
+LOSS_ENDS_ABOVE_ITS_MINIMUM = [
+    validation(15, loss=6.5, bleu=0.003),
+    validation(20, loss=6.2, bleu=0.0),
+    validation(25, loss=6.3, bleu=0.0),
+    validation(30, loss=6.3, bleu=0.003),
+]
 
 
-def test_an_end_in_the_warmup_while_the_loss_does_not_fall_has_a_warning():
-    settings = settings_by_bleu(lr_schedule=LONG_WARMUP)
+def test_an_end_in_the_warmup_after_the_loss_has_stopped_falling_has_a_warning():
+    """At update 30 of 4,000 warmup updates, the loss is above that of an earlier validation."""
+    state = state_of(update=30, validations=LOSS_ENDS_ABOVE_ITS_MINIMUM)
 
-    early_end = state_of(30, LOSS_STAYS).early_end(settings, 700)
+    early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
     assert early_end.warning.startswith("warmup of 4,000 updates was not over: ")
 
 
-def test_an_end_after_the_warmup_while_the_loss_does_not_fall_has_no_warning():
-    early_end = state_of(30, LOSS_STAYS).early_end(settings_by_bleu(), 700)
+def test_an_end_after_the_warmup_and_after_the_loss_has_stopped_falling_has_no_warning():
+    """At update 30, the 20 warmup updates are over, and an earlier loss was lower."""
+    state = state_of(update=30, validations=LOSS_ENDS_ABOVE_ITS_MINIMUM)
+
+    early_end = state.early_end(settings_by_bleu(warmup_updates=20), 700)
 
     assert early_end.warning == ""
 
@@ -184,8 +240,12 @@ def test_a_training_that_patience_did_not_end_has_no_early_end(epoch, settings, 
 @pytest.mark.parametrize(
     ("update", "validations", "is_validated"),
     [
-        pytest.param(50, VALIDATIONS, True, id="validation of this update"),
-        pytest.param(51, VALIDATIONS, False, id="validation of an earlier update"),
+        pytest.param(
+            50, [validation(50, loss=2.1, bleu=2.0)], True, id="validation of this update"
+        ),
+        pytest.param(
+            51, [validation(50, loss=2.1, bleu=2.0)], False, id="validation of an earlier update"
+        ),
         pytest.param(50, [], False, id="no validation"),
     ],
 )

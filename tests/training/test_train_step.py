@@ -71,6 +71,10 @@ def update_and_batch_with(corpus, token):
 
 
 def test_the_error_of_a_nan_loss_names_the_pairs_of_the_batch_that_caused_it(corpus):
+    """The embedding of one rare word, Ŵ, is NaN, and so is the loss of the batch that contains it.
+
+    The message names the first five pairs of this batch, by their line numbers.
+    """
     step = new_train_step(corpus, SETTINGS, tie_embeddings="none")
     (rare_token,) = corpus.segmentation("de").vocabulary.encode(["Ŵ"])
     with torch.no_grad():
@@ -79,16 +83,16 @@ def test_the_error_of_a_nan_loss_names_the_pairs_of_the_batch_that_caused_it(cor
 
     pending = step.update(9, update)
 
-    # The message names the first five pairs, counted from 1.
-    pair_numbers = ", ".join(str(row + 1) for row in batch.rows[:5])
-    message = f"loss of update 9 is nan.* training pairs {pair_numbers}"
+    line_numbers = [str(row + 1) for row in batch.rows[:5]]
+    message = f"loss of update 9 is nan.* training pairs {', '.join(line_numbers)}"
     with pytest.raises(UserError, match=message):
         step.read_stats(pending)
 
 
 def test_an_infinite_gradient_ends_the_training(corpus, monkeypatch):
-    """The loss of the update is finite, but the weights after it would not be."""
+    """The loss of the update is finite, but the weights after it would be infinite or NaN."""
     step = new_train_step(corpus, SETTINGS)
+    # Replace the norm of the gradient, since a small model does not overflow.
     monkeypatch.setattr(step.optimizer, "grad_norm", lambda: torch.tensor(math.inf))
 
     pending = step.update(1, next(planned_updates(corpus)))
@@ -101,6 +105,7 @@ def test_an_infinite_gradient_ends_the_training(corpus, monkeypatch):
 def test_an_update_that_runs_out_of_memory_leaves_weights_and_gradient_unchanged(
     corpus, monkeypatch
 ):
+    """The update has several batches. The third fails, when two have added to the gradient."""
     step = new_train_step(corpus, SETTINGS)
     old_weights = step.optimizer.weights.clone()
     run_out_of_memory_at(monkeypatch, batch_numbers={3})
@@ -109,19 +114,20 @@ def test_an_update_that_runs_out_of_memory_leaves_weights_and_gradient_unchanged
         step.update(1, next(planned_updates(corpus)))
 
     assert torch.equal(step.optimizer.weights, old_weights)
-    assert not step.optimizer.gradient.any()
+    assert torch.count_nonzero(step.optimizer.gradient) == 0
 
 
 def test_after_an_update_that_ran_out_of_memory_the_next_one_gives_the_usual_result(
     corpus, monkeypatch
 ):
+    """What two of its batches had added to the gradient must not count in the next update."""
     update = next(planned_updates(corpus))
     undisturbed_step = new_train_step(corpus, SETTINGS)
     expected_stats = undisturbed_step.read_stats(undisturbed_step.update(1, update))
     step = new_train_step(corpus, SETTINGS)
     run_out_of_memory_at(monkeypatch, batch_numbers={3})
     with pytest.raises(OutOfMemory):
-        step.update(1, update)
+        step.update(1, update)  # The third batch does not fit.
 
     stats = step.read_stats(step.update(1, update))
 
@@ -137,6 +143,7 @@ def job(corpus):
 
 
 def test_a_training_skips_one_update_that_runs_out_of_memory(job, tmp_path, monkeypatch):
+    """One of the 50 updates fails at its ninth batch; the others train, with one warning."""
     warnings = WarningLog()
     run_out_of_memory_at(monkeypatch, batch_numbers={9})
 
@@ -196,6 +203,8 @@ def test_a_training_that_ends_by_want_of_memory_saves_a_checkpoint_first(saved_a
 def test_errors_about_memory_are_recognized_by_their_messages(
     corpus, monkeypatch, error, raised_type
 ):
+    """Libraries report too little memory by different errors; others keep their type."""
+
     def raise_error(*_):
         raise error
 

@@ -84,12 +84,13 @@ def trained(tmp_path_factory):
     return root
 
 
-def test_the_same_settings_give_the_same_bytes(trained, tmp_path):
-    second = fresh(trained, tmp_path)
+def test_training_twice_with_the_same_settings_gives_the_same_bytes(trained, tmp_path):
+    """The toy project has been trained once; a copy without its results is trained again."""
+    copy = fresh(trained, tmp_path)
 
-    train(second)
+    train(copy)
 
-    assert_same_results(second, trained)
+    assert_same_results(copy, trained)
 
 
 @pytest.fixture(
@@ -121,9 +122,15 @@ def test_several_processes_give_the_same_losses(trained, trained_by_several):
 def test_several_processes_give_the_same_validation_scores(
     trained, trained_by_several, metric, tolerance
 ):
+    """The toy project is trained in one process and in two or three.
+
+    Processes add gradients in another order, so weights, and some translations, differ slightly.
+    """
+    expected_scores = validation_scores(trained, metric)
+
     scores = validation_scores(trained_by_several.root, metric)
 
-    assert scores == pytest.approx(validation_scores(trained, metric), abs=tolerance)
+    assert scores == pytest.approx(expected_scores, abs=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -134,11 +141,13 @@ def test_several_processes_count_the_same_work(trained, trained_by_several, name
 
 
 def test_the_timing_record_contains_the_number_of_processes(trained_by_several):
+    """The report shows it next to the training time, which depends on it."""
     timings = trained_by_several.root / "timings" / RUN_FOLDER
 
     (path,) = timings.glob("train-*.json")
+    record = json.loads(path.read_text())
 
-    assert json.loads(path.read_text())["processes"] == trained_by_several.processes
+    assert record["processes"] == trained_by_several.processes
 
 
 def wait_for_update(root, update):
@@ -163,6 +172,7 @@ def kill_after_checkpoint(root, update, seconds):
 
 
 def test_a_training_that_is_killed_twice_ends_with_the_same_results(trained, tmp_path):
+    """Two copies of the toy project train for 130 updates; one of them is killed in between."""
     uninterrupted = fresh(trained, tmp_path / "uninterrupted")
     write_params(uninterrupted, max_updates=130)
     train(uninterrupted)
@@ -212,6 +222,7 @@ def test_a_stopped_training_asks_to_be_started_again(stopped):
 
 
 def test_a_stopped_training_says_once_that_it_has_saved_its_state(stopped):
+    """It got SIGTERM, or SIGINT as by Ctrl-C, several times; both are reported as SIGTERM."""
     note = r"bleuprint: note: train \S+ \S+, seed \d+: stopped by SIGTERM: saved at update \d+; "
 
     assert len(re.findall(note, stopped.output)) == 1
@@ -224,6 +235,7 @@ def test_a_stopped_training_exports_no_models(stopped):
 
 
 def test_a_stopped_training_continues_to_the_same_weights(stopped, trained, tmp_path):
+    """A signal ended the training after its first checkpoint; the reference ran to its end."""
     root = shutil.copytree(stopped.root, tmp_path / "continued", symlinks=True)
 
     output = train(root)
@@ -325,6 +337,10 @@ def update_with_dropout(trained_with_dropout, tmp_path, monkeypatch):
 
 
 def test_bpe_dropout_makes_more_tokens_and_batches_than_planned(update_with_dropout):
+    """BPE-dropout skips merges at random, so that words have more tokens than in the plan.
+
+    Batches that become too large are divided.
+    """
     planned = update_with_dropout.planned
 
     tokens = sum(len(batch.labels) for batch in update_with_dropout.batches)
@@ -334,9 +350,13 @@ def test_bpe_dropout_makes_more_tokens_and_batches_than_planned(update_with_drop
 
 
 def test_the_loss_is_the_mean_over_the_tokens_after_bpe_dropout(update_with_dropout):
+    """The reference: the first, random weights compute the losses of all batches of the update.
+
+    Their sum is divided by the number of tokens with BPE-dropout, not by the planned number.
+    """
     corpus = update_with_dropout.corpus
     system = update_with_dropout.system
-    torch.manual_seed(1)  # The seed of the training, from which its first weights are drawn.
+    torch.manual_seed(1)  # The seed of the training, which decides its first weights.
     source_size = len(corpus.segmentation("de").vocabulary)
     target_size = len(corpus.segmentation("en").vocabulary)
     model = Transformer(system.model, source_size, target_size)
@@ -384,9 +404,10 @@ def two_vocabularies(tmp_path_factory):
 
 
 def test_embedding_and_projection_have_the_sizes_of_their_vocabularies(two_vocabularies):
+    """The letter Q occurs in the target only, so the target has more tokens than the source."""
     model = two_vocabularies.model
 
-    assert two_vocabularies.source_size != two_vocabularies.target_size
+    assert two_vocabularies.source_size < two_vocabularies.target_size
     assert model.source_embedding.num_embeddings == two_vocabularies.source_size
     assert model.projection.out_features == two_vocabularies.target_size
 

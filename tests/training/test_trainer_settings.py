@@ -61,7 +61,10 @@ def trained_by_sentences(request, untrained, tmp_path_factory):
 
 
 def test_the_loss_of_an_update_of_sentences_is_that_of_one_batch_of_them(trained_by_sentences):
-    """The update has several batches, and one or two processes; neither changes the loss."""
+    """The first update has 40 pairs, in batches of 70 tokens, in one process or two.
+
+    The reference computes the loss of the same 40 pairs as one batch, with the first weights.
+    """
     corpus = BinaryCorpus(trained_by_sentences / "data" / "binary" / "toy")
     source_lengths = corpus.side("train", "de").lengths
     target_lengths = corpus.side("train", "en").lengths
@@ -70,7 +73,7 @@ def test_the_loss_of_an_update_of_sentences_is_that_of_one_batch_of_them(trained
     )
     first_forty = np.concatenate(batches)[:40]
     tokens = target_lengths[first_forty].sum()
-    torch.manual_seed(1)  # The seed of the training, from which its first weights are drawn.
+    torch.manual_seed(1)  # The seed of the training, which decides its first weights.
     vocabulary_size = len(corpus.segmentation("de").vocabulary)
     model = Transformer(systems.model(), vocabulary_size, vocabulary_size)
     one_batch = Batch.from_ids(read_ids(corpus, "train", first_forty))
@@ -86,12 +89,14 @@ def test_the_loss_of_an_update_of_sentences_is_that_of_one_batch_of_them(trained
 
 
 def test_updates_of_sentences_train_on_each_pair_once_an_epoch(trained_by_sentences):
-    """15 updates of 40 pairs are one epoch of the 595 pairs."""
+    """The training had 15 updates of 40 pairs: one epoch of 595 pairs, whose last update has 35."""
     corpus = BinaryCorpus(trained_by_sentences / "data" / "binary" / "toy")
+    target_lengths = corpus.side("train", "en").lengths
 
     facts = read_json(trained_by_sentences / RESULTS / "training.json")
 
-    assert facts["target_tokens"] == corpus.side("train", "en").lengths.sum()
+    assert len(target_lengths) == 595
+    assert facts["target_tokens"] == target_lengths.sum()
 
 
 class KilledAtThirdCheckpoint(Observer):
@@ -134,6 +139,7 @@ def job_with_curve(untrained, tmp_path, monkeypatch):
 
 
 def test_a_point_of_the_curve_is_the_mean_loss_since_the_previous_point(job_with_curve, tmp_path):
+    """The curve has a point each ten updates; an observer logs the loss of every update."""
     log = UpdateLog()
 
     curve = train_here(job_with_curve, tmp_path / "work", log).state.curve
@@ -146,10 +152,20 @@ def test_a_point_of_the_curve_is_the_mean_loss_since_the_previous_point(job_with
         assert point["loss"] == pytest.approx(loss / tokens, rel=1e-12)
 
 
-@pytest.mark.parametrize(("last_update", "last_checkpoint"), [(7, 4), (15, 12)])
+@pytest.mark.parametrize(
+    ("last_update", "last_checkpoint"),
+    [
+        pytest.param(7, 4, id="killed after update 7, continued from 4"),
+        pytest.param(15, 12, id="killed after update 15, continued from 12"),
+    ],
+)
 def test_a_training_that_continues_between_two_points_of_the_curve_has_the_same_curve(
     job_with_curve, tmp_path, last_update, last_checkpoint
 ):
+    """A checkpoint every four updates, a point of the curve every ten.
+
+    So the checkpoint must contain the losses since the previous point.
+    """
     uninterrupted = train_here(job_with_curve, tmp_path / "uninterrupted").state
     with pytest.raises(KeyboardInterrupt):
         train_here(job_with_curve, tmp_path / "killed", UpdateLog(last_update))
@@ -195,6 +211,7 @@ def job_with(changes, root, monkeypatch):
 def test_a_killed_training_that_continues_exports_the_same_bytes(
     untrained, tmp_path, monkeypatch, changes
 ):
+    """The training is interrupted at its third checkpoint and started again."""
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")  # Any CPU may compute in bfloat16.
     job = job_with(changes, fresh(untrained, tmp_path), monkeypatch)
     train_and_export(job, tmp_path / "uninterrupted", tmp_path / "uninterrupted-models")
@@ -205,8 +222,10 @@ def test_a_killed_training_that_continues_exports_the_same_bytes(
 
     killed_sha256 = folder_sha256(tmp_path / "killed-models")
     assert killed_sha256 == folder_sha256(tmp_path / "uninterrupted-models")
+    # A moving average is exported for the last update only, 50, and only with setting `ema`.
     moving_averages = [path.name for path in (tmp_path / "killed-models").glob("*.ema.safetensors")]
-    assert moving_averages == (["0000050.ema.safetensors"] if "ema" in changes else [])
+    expected_averages = ["0000050.ema.safetensors"] if "ema" in changes else []
+    assert moving_averages == expected_averages
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +250,10 @@ def test_a_training_ends_when_as_many_validations_as_its_patience_are_not_better
 
 
 def test_the_record_of_a_training_says_why_it_ended_early(ended_by_patience):
+    """It had learning rate 0 and `patience: 2`, with a validation each ten of at most 50 updates.
+
+    So the validation of update 10 stays the best, and two more end the training.
+    """
     facts, _ = ended_by_patience
 
     early_end = facts.early_end
@@ -249,6 +272,7 @@ def test_a_training_prints_why_it_ended_early(ended_by_patience):
 
 
 def test_a_complete_training_records_no_early_end(untrained, tmp_path):
+    """Patience of 9 validations cannot end a training of 20 updates."""
     root = fresh(untrained, tmp_path)
     write_params(root, patience=9, max_updates=20)
 

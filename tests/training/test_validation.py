@@ -77,13 +77,18 @@ def translations(thai_to_french, monkeypatch):
 
 @pytest.mark.usefixtures("translations")
 def test_the_validation_loss_is_computed_without_dropout_and_label_smoothing(thai_to_french, model):
+    """The reference is torch's cross-entropy per token, of the model in evaluation mode.
+
+    The validator gets the model in training mode, with dropout, and batches of 80 tokens.
+    """
     ids = thai_to_french.ids
-    logits = model.eval()(pad(ids.source), Batch.from_ids(ids).target)
+    model.eval()
+    logits = model(pad(ids.source), Batch.from_ids(ids).target)
     expected_loss = functional.cross_entropy(
         logits.flatten(0, 1), pad(ids.target).flatten(), ignore_index=PAD
     )
+    validator = Validator(thai_to_french.corpus, thai_to_french.texts, max_tokens=80)
 
-    validator = Validator(thai_to_french.corpus, thai_to_french.texts, 80)
     scores = validator.validate(model.train(), ALONE)
 
     assert scores["loss"] == pytest.approx(expected_loss.item(), rel=1e-5)
@@ -99,9 +104,14 @@ def test_the_model_is_in_training_mode_after_a_validation(thai_to_french, model)
 def test_the_bleu_score_of_a_validation_is_that_of_detokenized_translations(
     thai_to_french, model, translations
 ):
-    expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references])
+    """The search is replaced: it finds the references without their full stop.
 
-    scores = Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ALONE)
+    The reference score is that of sacreBLEU for this text before tokenization.
+    """
+    expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references])
+    validator = Validator(thai_to_french.corpus, thai_to_french.texts, max_tokens=80)
+
+    scores = validator.validate(model, ALONE)
 
     assert scores["bleu"] == pytest.approx(expected.score)
 
@@ -109,11 +119,15 @@ def test_the_bleu_score_of_a_validation_is_that_of_detokenized_translations(
 def test_a_validation_of_several_directions_is_scored_by_characters_if_one_target_is_thai(
     thai_to_french, model, translations, monkeypatch
 ):
-    """Thai has no spaces, and sacreBLEU has no tokenizer for it."""
+    """Thai has no spaces between words, and sacreBLEU has no tokenizer for it.
+
+    The corpus here has two target languages, each with the tag that asks for it: French and Thai.
+    """
     target_languages = {"<2fr>": "fr", "<2th>": "th"}
     monkeypatch.setattr(thai_to_french.corpus.tags, "languages", target_languages)
     expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references], tokenize="char")
+    validator = Validator(thai_to_french.corpus, thai_to_french.texts, max_tokens=80)
 
-    scores = Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ALONE)
+    scores = validator.validate(model, ALONE)
 
     assert scores["bleu"] == pytest.approx(expected.score)
