@@ -17,7 +17,7 @@ from bleuprint.model.positions import rotate
 from bleuprint.model.precision import round_to_bfloat16
 from bleuprint.model.rows import pad_rows, unpad_rows
 from bleuprint.model.transformer import Transformer
-from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
+from models import SHAPE, SOURCE, TARGET, input_of, model_of, trained_model_of
 
 # The settings of one model a line, as changes of SHAPE. Every value of every setting occurs.
 VARIATIONS: list[dict[str, Any]] = [
@@ -38,7 +38,10 @@ for_each_variation = pytest.mark.parametrize("changes", VARIATIONS, ids=str)
 
 @for_each_variation
 def test_decoding_step_by_step_gives_the_logits_of_decoding_at_once(changes):
-    """A step keeps the keys and values of earlier steps in a cache."""
+    """A step keeps the keys and values of earlier steps in a cache.
+
+    The logits of PAD (0) and BOS (1) are not compared: a step makes them minus infinity.
+    """
     model = trained_model_of(**changes)
     target = torch.tensor([[1, 6, 7, 5], [1, 9, 3, 4]])
     expected_logits = model(SOURCE, target)
@@ -47,42 +50,50 @@ def test_decoding_step_by_step_gives_the_logits_of_decoding_at_once(changes):
     for position in range(target.size(1)):
         logits, cache = model.step(target[:, position], cache)
 
-        torch.testing.assert_close(logits[:, WORDS:], expected_logits[:, position, WORDS:])
+        torch.testing.assert_close(logits[:, 2:], expected_logits[:, position, 2:])
 
 
 @for_each_variation
-def test_a_step_never_predicts_padding_or_the_start_of_a_sentence(changes):
+def test_a_step_gives_padding_and_the_start_of_a_sentence_logits_of_minus_infinity(changes):
+    """So the search cannot put the tokens PAD and BOS into a translation."""
     model = trained_model_of(**changes)
     target = torch.tensor([[1, 6, 7, 5], [1, 9, 3, 4]])
+    pad = 0
+    bos = 1
 
     cache = model.init_cache(SOURCE)
     for position in range(target.size(1)):
         logits, cache = model.step(target[:, position], cache)
 
-        # Their ids, 0 and 1, stand before those of words.
-        assert (logits[:, :WORDS] == -torch.inf).all()
+        assert torch.isneginf(logits[:, [pad, bos]]).all()
 
 
 @for_each_variation
 def test_padding_does_not_change_the_logits_of_a_sentence(changes):
+    """The translation of a sentence must not depend on how long the others of its batch are."""
     model = trained_model_of(**changes)
-    logits_with_padding = model(SOURCE, TARGET)
+    batch_source = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 2, PAD, PAD]])
+    batch_target = torch.tensor([[1, 6, 7, 5], [1, 9, PAD, PAD]])
+    logits_in_batch = model(batch_source, batch_target)
 
-    # The second pair has 3 source tokens and 2 target tokens; the rest of its row is padding.
-    logits_alone = model(SOURCE[1:, :3], TARGET[1:, :2])
+    logits_alone = model(torch.tensor([[9, 4, 2]]), torch.tensor([[1, 9]]))
 
-    torch.testing.assert_close(logits_alone, logits_with_padding[1:, :2])
+    # Of the second sentence, the logits of its two target positions.
+    torch.testing.assert_close(logits_alone[0], logits_in_batch[1, :2])
 
 
 @for_each_variation
 def test_later_tokens_do_not_change_the_logits_of_earlier_ones(changes):
+    """In training, the decoder gets the whole target; it must not look at what it is to predict."""
     model = trained_model_of(**changes)
-    edited_target = TARGET.clone()
-    edited_target[0, 2:] = 8
+    source = torch.tensor([[5, 6, 7, 8, 2]])
+    target = torch.tensor([[1, 6, 7, 5]])
+    target_with_other_end = torch.tensor([[1, 6, 8, 8]])
 
-    logits = model(SOURCE, edited_target)
+    logits = model(source, target)
+    other_logits = model(source, target_with_other_end)
 
-    torch.testing.assert_close(logits[0, :2], model(SOURCE, TARGET)[0, :2])
+    torch.testing.assert_close(other_logits[0, :2], logits[0, :2])
 
 
 def attention_of(layer, kind):
@@ -107,7 +118,10 @@ def values_of(model, attention, kind):
 @for_each_variation
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_attention_weights_mix_the_values_as_the_model_does(changes, kind):
-    """The model mixes in a fused kernel, which returns no weights; they are computed apart."""
+    """The model uses a fused kernel, which returns no weights; they are computed separately.
+
+    Multiplied by the values, they must give what the model passes on to its output projection.
+    """
     model = trained_model_of(**changes)
     weights_by_layer = getattr(model.attention_weights(SOURCE, TARGET), kind)
     layers = model.encoder if kind == "encoder" else model.decoder
@@ -127,27 +141,36 @@ def test_attention_weights_mix_the_values_as_the_model_does(changes, kind):
 def test_attention_weights_of_each_query_sum_to_one(changes, kind):
     model = trained_model_of(**changes)
 
-    for weights in getattr(model.attention_weights(SOURCE, TARGET), kind):
+    weights_by_layer = getattr(model.attention_weights(SOURCE, TARGET), kind)
+
+    for weights in weights_by_layer:
         sums = weights.sum(-1)
         torch.testing.assert_close(sums, torch.ones_like(sums))
 
 
 @for_each_variation
 def test_exactly_the_padding_of_the_source_has_attention_weights_of_zero(changes):
+    """The second source sentence is two tokens shorter than the first, and so has padding."""
     model = trained_model_of(**changes)
-    weights = model.attention_weights(SOURCE, TARGET)
+    source = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 2, PAD, PAD]])
 
-    is_padding = (SOURCE == PAD)[:, None, None, :]
+    weights = model.attention_weights(source, TARGET)
+
+    # Weights have the axes sentence, head, query and key; the key is what may be padding.
+    is_padding = (source == PAD)[:, None, None, :]
     for layer_weights in (*weights.encoder, *weights.cross):
         assert ((layer_weights == 0) == is_padding).all()
 
 
 @for_each_variation
 def test_exactly_later_target_tokens_have_attention_weights_of_zero(changes):
+    """In the decoder's self-attention, a position sees itself and the positions before it."""
     model = trained_model_of(**changes)
+
     weights = model.attention_weights(SOURCE, TARGET)
 
     for layer_weights in weights.decoder:
+        # Queries are rows and keys columns: later keys are above the diagonal.
         is_later = torch.ones_like(layer_weights).triu(1)
         assert ((layer_weights == 0) == is_later).all()
 
@@ -162,9 +185,8 @@ def float32_and_bfloat16_models(request):
     return float32_model, bfloat16_model
 
 
-def assert_near(actual, expected):
-    """Fail unless numbers are equal within what bfloat16, with 8 bits, can keep."""
-    torch.testing.assert_close(actual, expected, atol=0.15, rtol=0.1)
+# What rounding to bfloat16, of 8 bits, may change in several layers.
+BFLOAT16_ROUNDING = {"atol": 0.15, "rtol": 0.1}
 
 
 def test_logits_in_bfloat16_are_near_those_in_float32(float32_and_bfloat16_models):
@@ -173,20 +195,24 @@ def test_logits_in_bfloat16_are_near_those_in_float32(float32_and_bfloat16_model
     logits = bfloat16_model(SOURCE, TARGET)
 
     assert logits.dtype == torch.bfloat16
-    assert_near(logits.float(), float32_model(SOURCE, TARGET))
+    expected_logits = float32_model(SOURCE, TARGET)
+    torch.testing.assert_close(logits.float(), expected_logits, **BFLOAT16_ROUNDING)
 
 
 def test_a_step_in_bfloat16_is_near_one_in_float32(float32_and_bfloat16_models):
     float32_model, bfloat16_model = float32_and_bfloat16_models
 
-    logits, _ = bfloat16_model.step(TARGET[:, 0], bfloat16_model.init_cache(SOURCE))
+    first_tokens = TARGET[:, 0]
+    logits, _ = bfloat16_model.step(first_tokens, bfloat16_model.init_cache(SOURCE))
 
     assert logits.dtype == torch.bfloat16
-    expected_logits = float32_model(SOURCE, TARGET)
-    assert_near(logits.float()[:, WORDS:], expected_logits[:, 0, WORDS:])
+    expected_logits = float32_model(SOURCE, TARGET)[:, 0]
+    # Without PAD (0) and BOS (1), whose logits a step makes minus infinity.
+    torch.testing.assert_close(logits.float()[:, 2:], expected_logits[:, 2:], **BFLOAT16_ROUNDING)
 
 
 def test_all_parameters_have_gradients_in_bfloat16(float32_and_bfloat16_models):
+    """A copy in bfloat16 that is cut off from its weight would leave the weight untrained."""
     _, bfloat16_model = float32_and_bfloat16_models
 
     bfloat16_model(SOURCE, TARGET).sum().backward()
@@ -215,7 +241,9 @@ def rotate_as_complex_numbers(vectors, first_position):
 
 @pytest.mark.parametrize("first_position", [0, 3])
 def test_rotary_positions_are_products_of_complex_numbers(first_position):
-    vectors = torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    """The reference turns pairs of numbers as complex numbers (Su et al. 2021, section 3.2.2)."""
+    sentences, heads, positions, width = 2, 3, 5, 8
+    vectors = torch.randn(sentences, heads, positions, width, dtype=torch.float64)
 
     rotated = rotate(vectors, first_position)
 
@@ -234,6 +262,7 @@ def rotary_attention():
 
 
 def test_rotary_attention_turns_queries_and_keys_but_not_values(rotary_attention):
+    """One head with keys of width 4 and values of width 5 attends to 6 positions."""
     attention, inputs = rotary_attention
     query, key, value = attention.in_proj(inputs).split([4, 4, 5], dim=-1)
     turned_query = rotate_as_complex_numbers(query, 0)
@@ -248,7 +277,10 @@ def test_rotary_attention_turns_queries_and_keys_but_not_values(rotary_attention
 
 
 def test_cross_attention_turns_nothing(rotary_attention):
-    """Positions of the source and of the target have nothing to do with each other."""
+    """Turned by positions, a target token would prefer source tokens of the same position.
+
+    One head with keys of width 4 and values of width 5 attends to 6 positions.
+    """
     attention, inputs = rotary_attention
     query, key, value = attention.in_proj(inputs).split([4, 4, 5], dim=-1)
     scores = query @ key.mT / math.sqrt(4)
@@ -297,11 +329,13 @@ def test_with_rotary_positions_the_order_of_tokens_is_seen():
     ],
 )
 def test_embeddings_are_scaled_by_the_root_of_their_width(d_model, is_scaled, expected_factor):
+    """Without positions, the input of the first layer is the scaled embedding of each token."""
     model = model_of(d_model=d_model, scale_embeddings=is_scaled, positional_encoding="none")
 
     rows = input_of(model.encoder[0], lambda: model(SOURCE, TARGET))
 
-    expected = functional.embedding(SOURCE, model.source_embedding.weight) * expected_factor
+    embeddings = functional.embedding(SOURCE, model.source_embedding.weight)
+    expected = embeddings * expected_factor
     torch.testing.assert_close(unpad_rows(rows, tuple(SOURCE.shape)), expected)
 
 
@@ -318,6 +352,7 @@ def test_embeddings_are_scaled_by_the_root_of_their_width(d_model, is_scaled, ex
     ],
 )
 def test_attention_scores_are_divided_by_the_root_of_the_width_of_keys(d_k, is_scaled, divisor):
+    """The reference computes one head with values of width 5 on 6 positions, step by step."""
     shape = dataclasses.replace(SHAPE, heads=1, d_k=d_k, d_v=5, scale_attention=is_scaled)
     torch.manual_seed(2)
     attention = MultiHeadAttention(shape).double()
@@ -345,8 +380,11 @@ def test_rms_norm_has_no_bias(rms_connection):
 
 
 def test_rms_norm_divides_by_the_root_of_the_mean_square(rms_connection):
-    """Zhang and Sennrich 2019, equation 4: no mean is taken off, and nothing is added."""
-    inputs = torch.randn(3, 16, dtype=torch.float64) + 5
+    """Zhang and Sennrich 2019, equation 4: unlike layer normalization, it subtracts no mean.
+
+    The sublayer returns zeros here, so that only the norm changes the inputs.
+    """
+    inputs = torch.randn(3, 16, dtype=torch.float64) + 5  # with a mean far from 0
 
     outputs = rms_connection(inputs, lambda _: torch.zeros_like(inputs))
 
@@ -372,11 +410,15 @@ def test_swiglu_multiplies_two_products_of_its_input():
 
 
 def test_each_of_the_two_matrices_of_swiglu_is_initialized_by_its_own_shape():
-    """The bound of Xavier's uniform distribution is the root of 6 / (inputs + outputs)."""
+    """The bound of Xavier's uniform distribution is the root of 6 / (inputs + outputs).
+
+    Both matrices are halves of one, with 64 inputs and 256 outputs each.
+    """
     shape = systems.model(d_model=64, d_ff=256, d_k=16, d_v=16, activation="swiglu")
     model = Transformer(shape, 11, 11)
 
-    for matrix in model.encoder_layers[0].feed_forward.fc1.weight.chunk(2):
+    joint_matrix = model.encoder_layers[0].feed_forward.fc1.weight
+    for matrix in joint_matrix.chunk(2):
         largest_weight = float(matrix.detach().abs().max())
         assert largest_weight == pytest.approx(math.sqrt(6 / (64 + 256)), rel=0.01)
 

@@ -73,6 +73,11 @@ def train_and_translate(root, launcher=(), **variables):
 
 @pytest.mark.usefixtures("busy_cores")
 def test_cores_threads_processes_and_load_change_no_bit(portable_project, tmp_path):
+    """Two copies of a project with `arithmetic: portable` are trained, averaged and translated.
+
+    One runs on one core; the other with more processes and threads. Other programs keep two cores
+    busy. Equal are the SHA-256 of all models and of all results.
+    """
     on_one_core = train_and_translate(
         fresh(portable_project, tmp_path / "one-core"), launcher=("taskset", "-c", "0")
     )
@@ -107,6 +112,7 @@ def hashes_of_portable_updates(emulator=()):
 @needs_programs("qemu-x86_64")
 @pytest.mark.parametrize("processor", ["EPYC-Rome", "Haswell", "Skylake-Client", "max"])
 def test_processors_of_both_vendors_give_the_same_bits(processor):
+    """A script trains a few updates on this machine, and then on a processor emulated by QEMU."""
     expected_hashes = hashes_of_portable_updates()
     assert expected_hashes["deviation"] is None
 
@@ -131,21 +137,22 @@ def test_portable_training_cannot_be_compiled():
         system(arithmetic="portable", train=train(compile=True))
 
 
-def test_a_portable_training_is_another_than_a_native_one():
-    """Otherwise a change of arithmetic would not repeat the training."""
+def test_portable_and_native_trainings_have_different_hashes():
+    """Checkpoints are found by this hash, so a change of `arithmetic` repeats the training."""
     native_sha256 = training_settings_sha256(system(arithmetic="native"), 1)
     portable_sha256 = training_settings_sha256(system(arithmetic="portable"), 1)
 
     assert native_sha256 != portable_sha256
 
 
-def test_a_native_training_is_the_same_as_before_there_was_a_choice():
-    """So that trainings of older versions need not be repeated."""
-    settings_without_arithmetic = (system().model, system().train)
+def test_a_native_training_has_the_hash_of_versions_without_the_setting_arithmetic():
+    """Else an update of bleuprint would repeat the trainings of its older versions."""
+    seed = 1
+    hash_of_older_versions = of_settings(system().model, system().train, seed)
 
-    native_sha256 = training_settings_sha256(system(arithmetic="native"), 1)
+    native_sha256 = training_settings_sha256(system(arithmetic="native"), seed)
 
-    assert native_sha256 == of_settings(*settings_without_arithmetic, 1)
+    assert native_sha256 == hash_of_older_versions
 
 
 @pytest.fixture
@@ -166,6 +173,7 @@ def test_portable_arithmetic_is_accepted_on_a_processor_with_avx2(processor_with
 
 
 def test_portable_arithmetic_is_refused_in_several_processes(processor_with):
+    """Processes add their gradients in an order that depends on their number."""
     processor_with("AVX2")
 
     message = r"systems.micro.arithmetic portable needs one process, not 2"
@@ -174,6 +182,7 @@ def test_portable_arithmetic_is_refused_in_several_processes(processor_with):
 
 
 def test_portable_arithmetic_is_refused_on_a_processor_without_avx2(processor_with):
+    """DEFAULT is what PyTorch calls a processor with neither AVX2 nor AVX-512."""
     processor_with("DEFAULT")
 
     message = r"x86-64 processor with AVX2.*DEFAULT.*\. Set arithmetic: native"

@@ -7,39 +7,42 @@ import torch
 
 from bleuprint.model.dropout import dropout
 
-# On CPUs, an element is dropped if 16 random bits are one of the lowest of their 65,536 values.
-BIT_PATTERNS = 65536
-
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
-def test_elements_become_0_or_are_scaled_by_the_share_that_stays(rate):
+def test_elements_become_0_or_are_divided_by_the_share_that_stays(rate):
+    """Each element draws 16 bits; so the rate is rounded to a multiple of 1/65,536."""
     torch.manual_seed(1)
 
     outputs = dropout(torch.ones(1001, 333), rate, training=True)
 
-    dropped_patterns = round(rate * BIT_PATTERNS)
-    scale = BIT_PATTERNS / (BIT_PATTERNS - dropped_patterns)
-    assert set(outputs.unique().tolist()) == {0.0, torch.tensor(scale).item()}
+    rounded_rate = round(rate * 65_536) / 65_536
+    scale = torch.tensor(1 / (1 - rounded_rate)).item()  # rounded to float32
+    assert set(outputs.unique().tolist()) == {0.0, scale}
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
 def test_as_many_elements_become_0_as_the_rate_says(rate):
+    """The number is random: it may differ from the expected one by four standard deviations."""
     torch.manual_seed(1)
     inputs = torch.ones(1001, 333)
 
     outputs = dropout(inputs, rate, training=True)
 
     element_count = inputs.numel()
+    expected_count = rate * element_count
     dropped_count = int((outputs == 0).sum())
     standard_deviation = math.sqrt(element_count * rate * (1 - rate))
-    rounding = element_count / BIT_PATTERNS
-    assert abs(dropped_count - rate * element_count) < 4 * standard_deviation + rounding
+    rounding = element_count / 65_536  # The rate is a multiple of 1/65,536.
+    assert abs(dropped_count - expected_count) < 4 * standard_deviation + rounding
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("distance", [1, 2, 3])
 def test_neighbors_are_dropped_independently(rate, distance):
-    """Four neighbors share one random number of 64 bits."""
+    """Four neighbors take 16 bits each of one random number of 64 bits.
+
+    If they are independent, two are dropped together with the probability rate x rate.
+    """
     torch.manual_seed(1)
 
     is_dropped = dropout(torch.ones(1001, 333), rate, training=True) == 0
@@ -50,14 +53,15 @@ def test_neighbors_are_dropped_independently(rate, distance):
 
 
 def test_gradients_are_dropped_and_scaled_like_the_elements():
+    """An element is multiplied by 0 or by the scale, and so must be its gradient."""
     torch.manual_seed(1)
     inputs = torch.randn(50, 7, requires_grad=True)
 
     outputs = dropout(inputs, 0.4, training=True)
     outputs.sum().backward()
 
-    # The gradient of the sum is the factor of each element: 0 or the scale.
-    torch.testing.assert_close(outputs.detach(), inputs.detach() * inputs.grad)
+    factors = inputs.grad  # The gradient of the sum by each element is the factor of the element.
+    torch.testing.assert_close(outputs.detach(), inputs.detach() * factors)
 
 
 def test_equal_seeds_drop_the_same_elements():
@@ -86,6 +90,7 @@ def test_the_next_call_drops_other_elements():
     [pytest.param(0.0, True, id="rate 0"), pytest.param(0.5, False, id="evaluation")],
 )
 def test_where_nothing_is_dropped_no_random_number_is_drawn(rate, training):
+    """Drawing numbers would change all that a training draws later."""
     state_before = torch.get_rng_state()
     inputs = torch.ones(3)
 

@@ -106,6 +106,10 @@ def assert_dropped_at_rate(numbers, rate, number_without_dropout):
 
 @pytest.mark.parametrize("setting", PLACES_BY_SETTING)
 def test_a_dropout_setting_drops_the_numbers_of_its_place(setting):
+    """Each setting, such as `attention`, has a place in the model, such as attention weights.
+
+    There all numbers are equal without dropout (`place.number`), so that dropped ones are visible.
+    """
     torch.manual_seed(3)
     dropout = dataclasses.replace(systems.NO_DROPOUT, **{setting: 0.25})
     place = PLACES_BY_SETTING[setting]
@@ -117,6 +121,7 @@ def test_a_dropout_setting_drops_the_numbers_of_its_place(setting):
 
 @pytest.mark.parametrize(("setting", "other_setting"), list(permutations(PLACES_BY_SETTING, 2)))
 def test_a_dropout_setting_drops_no_numbers_of_other_places(setting, other_setting):
+    """With rate 0.25 for one setting, all numbers in the place of another stay the same."""
     torch.manual_seed(3)
     dropout = dataclasses.replace(systems.NO_DROPOUT, **{setting: 0.25})
     other_place = PLACES_BY_SETTING[other_setting]
@@ -128,6 +133,7 @@ def test_a_dropout_setting_drops_no_numbers_of_other_places(setting, other_setti
 
 @pytest.mark.parametrize("setting", PLACES_BY_SETTING)
 def test_four_dropout_settings_at_once_keep_their_own_rates(setting):
+    """Each of the four places in the model must have zeros at the rate of its own setting."""
     # Multiples of 1/65,536, to which rates are rounded on CPUs.
     dropout = Dropout(embedding=0.125, residual=0.375, attention=0.5, activation=0.75)
     place = PLACES_BY_SETTING[setting]
@@ -138,12 +144,11 @@ def test_four_dropout_settings_at_once_keep_their_own_rates(setting):
     assert_dropped_at_rate(numbers, getattr(dropout, setting), place.number)
 
 
-ALL_DROPOUT = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
-
-
 def test_evaluation_drops_nothing():
+    """Models are made in evaluation mode, with equal weights. No random number is drawn either."""
+    all_dropout = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
     without_dropout = model_of()
-    with_dropout = model_of(dropout=ALL_DROPOUT, layer_drop=0.5)
+    with_dropout = model_of(dropout=all_dropout, layer_drop=0.5)
     state_before = torch.get_rng_state()
 
     logits = with_dropout(SOURCE, TARGET)
@@ -153,6 +158,7 @@ def test_evaluation_drops_nothing():
 
 
 def test_training_without_dropout_drops_nothing():
+    """All rates of this model are 0. No random number is drawn either."""
     model = model_of()
     evaluation_logits = model(SOURCE, TARGET)
     state_before = torch.get_rng_state()
@@ -165,7 +171,8 @@ def test_training_without_dropout_drops_nothing():
 
 def test_training_with_dropout_gives_other_logits():
     without_dropout = model_of().train()
-    with_dropout = model_of(dropout=ALL_DROPOUT, layer_drop=0.5).train()
+    all_dropout = Dropout(embedding=0.5, residual=0.5, attention=0.5, activation=0.5)
+    with_dropout = model_of(dropout=all_dropout, layer_drop=0.5).train()
 
     assert not torch.equal(with_dropout(SOURCE, TARGET), without_dropout(SOURCE, TARGET))
 
@@ -192,33 +199,36 @@ def run_and_record_layers(model):
 
 
 def test_layer_drop_draws_for_each_layer_independently():
+    """Each of six layers runs with probability 0.75, and each two layers with 0.75 x 0.75."""
     model = model_of(encoder_layers=3, decoder_layers=3, layer_drop=0.25).train()
     runs = 400
-    # How often each layer (on the diagonal), and each two layers, ran.
-    counts = torch.zeros(6, 6)
+    # How often layers i and j ran in the same run; on the diagonal, how often layer i ran.
+    joint_counts = torch.zeros(6, 6)
+
     torch.manual_seed(3)
     for _ in range(runs):
         numbers_run, _ = run_and_record_layers(model)
         has_run = torch.zeros(6)
         has_run[numbers_run] = 1
-        counts += has_run[:, None] * has_run
+        joint_counts += torch.outer(has_run, has_run)
 
     expected_counts = torch.full((6, 6), runs * 0.75 * 0.75)
     expected_counts.fill_diagonal_(runs * 0.75)
-    # Five standard deviations, of the counts on the diagonal.
-    tolerance = 5 * math.sqrt(runs * 0.75 * 0.25)
-    assert ((counts - expected_counts).abs() < tolerance).all()
+    five_standard_deviations = 5 * math.sqrt(runs * 0.75 * 0.25)
+    differences = (joint_counts - expected_counts).abs()
+    assert (differences < five_standard_deviations).all()
 
 
-def test_a_model_without_a_dropped_layer_is_the_model_of_the_other_layers():
+def test_dropping_layers_gives_the_logits_of_a_model_without_these_layers():
+    """The layers have the numbers 0 to 2 in the encoder and 3 to 5 in the decoder."""
     model = model_of(encoder_layers=3, decoder_layers=3, layer_drop=0.25).train()
     torch.manual_seed(3)
     numbers_run, logits = run_and_record_layers(model)
-    while len(numbers_run) == 6:
+    while len(numbers_run) == 6:  # until at least one layer is dropped
         numbers_run, logits = run_and_record_layers(model)
 
     dropped_numbers = set(range(6)).difference(numbers_run)
-    # From the last one, so that the numbers of the others stay right.
+    # The last layer is deleted first, so that the numbers of the layers before it stay the same.
     for number in sorted(dropped_numbers, reverse=True):
         if number < 3:
             del model.encoder[number]
@@ -230,6 +240,7 @@ def test_a_model_without_a_dropped_layer_is_the_model_of_the_other_layers():
 
 @pytest.mark.parametrize("layer_drop", [0.1, 0.6])
 def test_as_many_layers_run_as_layer_drop_keeps(layer_drop):
+    """In 60 runs, each of 8 + 8 layers is dropped with probability `layer_drop`."""
     model = model_of(encoder_layers=8, decoder_layers=8, layer_drop=layer_drop).train()
     torch.manual_seed(6)
     layers_run = 0
@@ -238,11 +249,12 @@ def test_as_many_layers_run_as_layer_drop_keeps(layer_drop):
         layers_run += len(numbers_run)
 
     draws = 60 * 16
+    expected_layers_run = draws * (1 - layer_drop)
     standard_deviation = math.sqrt(draws * layer_drop * (1 - layer_drop))
-    assert abs(layers_run - draws * (1 - layer_drop)) < 5 * standard_deviation
+    assert abs(layers_run - expected_layers_run) < 5 * standard_deviation
 
 
-def test_equal_seeds_leave_out_the_same_layers():
+def test_equal_seeds_drop_the_same_layers():
     model = model_of(encoder_layers=8, layer_drop=0.5).train()
 
     torch.manual_seed(5)
@@ -254,13 +266,14 @@ def test_equal_seeds_leave_out_the_same_layers():
     assert torch.equal(first_logits, second_logits)
 
 
-def test_the_next_update_leaves_out_other_layers():
+def test_each_run_draws_anew_which_layers_it_drops():
+    """Of five runs with one seed, at least two drop different layers of the eight."""
     model = model_of(encoder_layers=8, layer_drop=0.5).train()
     torch.manual_seed(5)
 
-    different_choices = set()
+    choices = set()
     for _ in range(5):
         numbers_run, _ = run_and_record_layers(model)
-        different_choices.add(tuple(numbers_run))
+        choices.add(tuple(numbers_run))
 
-    assert len(different_choices) > 1
+    assert len(choices) > 1

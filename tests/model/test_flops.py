@@ -43,31 +43,41 @@ def countable_kernels(monkeypatch):
 @pytest.mark.parametrize("changes", VARIATIONS, ids=str)
 @pytest.mark.parametrize(("source_len", "target_len"), [(9, 7), (1, 12)])
 def test_operations_of_a_forward_pass_are_those_that_torch_counts(changes, source_len, target_len):
+    """The formula counts in advance what torch's counter finds in a pass of one sentence pair.
+
+    It needs only the target's vocabulary, since no logits are computed for source tokens.
+    """
     shape = dataclasses.replace(SHAPE, **changes)
-    # Only the target's 11 tokens are projected onto, not the source's 40.
-    model = Transformer(shape, 40, 11)
-    source = torch.randint(4, 40, (1, source_len))
-    target = torch.randint(4, 11, (1, target_len))
+    source_vocabulary = 40
+    target_vocabulary = 11
+    model = Transformer(shape, source_vocabulary, target_vocabulary)
+    source = torch.randint(4, source_vocabulary, (1, source_len))
+    target = torch.randint(4, target_vocabulary, (1, target_len))
 
     with FlopCounterMode(display=False) as counter:
         model(source, target)
 
-    assert forward_flops(shape, 11, source_len, target_len) == counter.get_total_flops()
+    flops = forward_flops(shape, target_vocabulary, source_len, target_len)
+    assert flops == counter.get_total_flops()
 
 
 @pytest.mark.usefixtures("countable_kernels")
 @pytest.mark.parametrize("changes", VARIATIONS, ids=str)
 @pytest.mark.parametrize(("source_len", "target_len"), [(9, 7), (1, 12)])
 def test_operations_of_training_are_those_that_torch_counts(changes, source_len, target_len):
+    """The formula counts in advance what torch's counter finds in a forward and backward pass."""
     shape = dataclasses.replace(SHAPE, **changes)
-    model = Transformer(shape, 40, 11)
-    source = torch.randint(4, 40, (1, source_len))
-    target = torch.randint(4, 11, (1, target_len))
+    source_vocabulary = 40
+    target_vocabulary = 11
+    model = Transformer(shape, source_vocabulary, target_vocabulary)
+    source = torch.randint(4, source_vocabulary, (1, source_len))
+    target = torch.randint(4, target_vocabulary, (1, target_len))
 
     with FlopCounterMode(display=False) as counter:
         model(source, target).sum().backward()
 
-    assert training_flops(shape, 11, source_len, target_len) == counter.get_total_flops()
+    flops = training_flops(shape, target_vocabulary, source_len, target_len)
+    assert flops == counter.get_total_flops()
 
 
 def matrix_product(rows, inner, columns):
@@ -76,7 +86,10 @@ def matrix_product(rows, inner, columns):
 
 
 def test_operations_of_a_small_model_are_those_counted_by_hand():
-    """One layer a side, two source positions, one target position, three heads."""
+    """One encoder layer, one decoder layer, three heads; two source positions, one target position.
+
+    `matrix_product(rows, inner, columns)` counts a multiplication and an addition per term.
+    """
     shape = dataclasses.replace(
         SHAPE, encoder_layers=1, decoder_layers=1, d_model=2, d_ff=5, heads=3, d_k=1, d_v=4
     )
@@ -108,9 +121,10 @@ def test_operations_of_a_small_model_are_those_counted_by_hand():
         + 3 * feed_forward_of_a_position
         + projection
     )
-    assert forward_flops(shape, 7, 2, 1) == expected_forward
-    # Each product has two products of equal size for its gradients.
-    assert training_flops(shape, 7, 2, 1) == 3 * expected_forward
+    target_vocabulary = 7
+    assert forward_flops(shape, target_vocabulary, 2, 1) == expected_forward
+    # The backward pass has two products of equal size for each: the gradients of both factors.
+    assert training_flops(shape, target_vocabulary, 2, 1) == 3 * expected_forward
 
 
 @pytest.mark.parametrize(
@@ -124,13 +138,17 @@ def test_operations_of_a_small_model_are_those_counted_by_hand():
 def test_training_costs_the_layers_that_layer_drop_keeps(
     layer_drop, encoder_layers, decoder_layers
 ):
+    """A model of 8 and 12 layers, of which a share is dropped at random, costs a smaller model."""
     with_layer_drop = dataclasses.replace(
         SHAPE, encoder_layers=8, decoder_layers=12, layer_drop=layer_drop
     )
     kept_layers = dataclasses.replace(
         SHAPE, encoder_layers=encoder_layers, decoder_layers=decoder_layers
     )
-    assert training_flops(with_layer_drop, 11, 9, 7) == training_flops(kept_layers, 11, 9, 7)
+
+    flops = training_flops(with_layer_drop, 11, 9, 7)
+
+    assert flops == training_flops(kept_layers, 11, 9, 7)
 
 
 def test_translating_costs_all_layers_whatever_layer_drop_is():

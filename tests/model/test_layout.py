@@ -114,6 +114,7 @@ def test_sentences_are_not_packed_on_gpus_before_ampere(monkeypatch):
 def test_short_packed_sentences_are_attended_to_by_kernels_of_this_project(
     head_width, longest_sentence, has_triton, expected_kernel, monkeypatch
 ):
+    """Both kernels are replaced by functions that return their name, since they need a GPU."""
     our_module = SimpleNamespace(packed_attention=lambda *_: ("bleuprint's", None))
     torch_module = SimpleNamespace(varlen_attn=lambda *_, **__: "torch's")
     monkeypatch.setitem(sys.modules, "bleuprint.model.packed_attention", our_module)

@@ -101,6 +101,10 @@ def output_and_gradients(layer, inputs):
 def test_outputs_and_gradients_are_those_of_torchs_layer(
     form, bias, min_onednn_gradient, this_processor, monkeypatch
 ):
+    """On AMD, oneDNN multiplies; on Intel, torch itself. Both layers have the same weights.
+
+    The inputs come with different shapes and orders in memory.
+    """
     monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: min_onednn_gradient})
     monkeypatch.setattr(processor, "THIS", this_processor)
     our_layer, torch_layer = our_layer_and_torchs(48, 33, bias)
@@ -113,13 +117,20 @@ def test_outputs_and_gradients_are_those_of_torchs_layer(
 
 
 def test_rows_are_padded_to_few_different_numbers():
-    """OneDNN compiles a kernel for each number of rows, which takes time and memory."""
-    padded_counts = {len(pad_rows(torch.ones(1, count, 1))) for count in range(1, 4097)}
+    """OneDNN compiles a kernel for each number of rows, which takes time and memory.
 
-    multiples_of_16_up_to_2048 = 128
-    multiples_of_32_up_to_4096 = 64
-    assert len(padded_counts) == multiples_of_16_up_to_2048 + multiples_of_32_up_to_4096
-    assert all(count % 16 == 0 for count in padded_counts)
+    Up to 2,048 rows are padded to a multiple of 16, and up to 4,096 to a multiple of 32.
+    """
+    padded_counts = set()
+    for row_count in range(1, 4097):
+        rows = pad_rows(torch.ones(1, row_count, 1))
+        padded_counts.add(len(rows))
+
+    multiples_of_16 = 2048 // 16
+    multiples_of_32 = (4096 - 2048) // 32
+    assert len(padded_counts) == multiples_of_16 + multiples_of_32
+    for count in padded_counts:
+        assert count % 16 == 0
 
 
 def test_padded_rows_are_zeros_and_can_be_removed():
@@ -127,15 +138,18 @@ def test_padded_rows_are_zeros_and_can_be_removed():
 
     rows = pad_rows(inputs)
 
-    # 35 rows are padded to the next multiple of 16.
+    # 5 x 7 = 35 rows are padded to the next multiple of 16.
     assert rows.shape == (48, 3)
-    assert not rows[35:].any()
+    assert torch.count_nonzero(rows[35:]) == 0
     assert torch.equal(unpad_rows(rows, (5, 7)), inputs)
 
 
 @pytest.mark.parametrize("form", INPUT_FORMS)
 def test_a_layer_with_packed_weights_gives_the_same_outputs(form, uses_onednn):
-    """OneDNN packs weights in its own order, in which products are faster."""
+    """OneDNN packs weights in its own order, in which products are faster.
+
+    On machines where oneDNN does not multiply, the layer stays as it is.
+    """
     our_layer, torch_layer = our_layer_and_torchs(48, 33, bias=True)
     pack_weights(our_layer)
     inputs = inputs_in_form(form, 48)
@@ -155,6 +169,7 @@ def test_a_layer_with_packed_weights_gives_the_same_outputs(form, uses_onednn):
 @pytest.mark.usefixtures("uses_onednn")
 @pytest.mark.parametrize("form", INPUT_FORMS)
 def test_a_layer_with_packed_weights_has_gradients_of_its_own_weight(form):
+    """Packed weights are a copy; the gradient belongs to the weight that is trained and saved."""
     our_layer, torch_layer = our_layer_and_torchs(48, 33, bias=True)
     pack_weights(our_layer)
     inputs = inputs_in_form(form, 48)
@@ -167,6 +182,7 @@ def test_a_layer_with_packed_weights_has_gradients_of_its_own_weight(form):
 
 @pytest.mark.usefixtures("uses_onednn")
 def test_packed_weights_are_not_saved():
+    """Saved models must load on machines with another order of packed weights."""
     our_layer, torch_layer = our_layer_and_torchs(48, 33, bias=True)
 
     pack_weights(our_layer)
@@ -188,40 +204,51 @@ def onednn_products(monkeypatch):
     return products
 
 
-# The weight of the layer below has 8 x 8 numbers.
-WEIGHT_SIZE = 64
-
-
 def test_onednn_computes_outputs_on_its_machines(uses_onednn, onednn_products):
+    """On other machines, such as ARM, torch multiplies. `onednn_products` logs what oneDNN does."""
     our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
 
     with torch.inference_mode():
         our_layer(torch.randn(2, 8))
 
-    assert len(onednn_products) == (1 if uses_onednn else 0)
+    expected_count = 1 if uses_onednn else 0
+    assert len(onednn_products) == expected_count
 
 
 def test_torch_computes_gradients_of_small_weights(uses_onednn, onednn_products, monkeypatch):
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: WEIGHT_SIZE + 1})
+    """The weight has 64 elements, one less than the smallest weight whose gradient is oneDNN's.
+
+    Where oneDNN multiplies, it computes two products: the output and the gradient of the input.
+    """
+    weight_size = 8 * 8
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: weight_size + 1})
     our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
 
     our_layer(torch.randn(2, 8, requires_grad=True)).sum().backward()
 
-    # The output and the gradient by the input; the gradient by the weight is torch's.
-    assert len(onednn_products) == (2 if uses_onednn else 0)
+    expected_count = 2 if uses_onednn else 0
+    assert len(onednn_products) == expected_count
 
 
 def test_onednn_computes_gradients_of_large_weights(uses_onednn, onednn_products, monkeypatch):
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: WEIGHT_SIZE})
+    """The weight has 64 elements, as many as the smallest weight whose gradient is oneDNN's.
+
+    Where oneDNN multiplies, it computes three products: the output and the gradients of the input
+    and of the weight.
+    """
+    weight_size = 8 * 8
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: weight_size})
     our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
 
     our_layer(torch.randn(2, 8, requires_grad=True)).sum().backward()
 
-    assert len(onednn_products) == (3 if uses_onednn else 0)
+    expected_count = 3 if uses_onednn else 0
+    assert len(onednn_products) == expected_count
 
 
 @pytest.mark.usefixtures("uses_onednn")
 def test_torch_computes_products_in_float64(onednn_products):
+    """OneDNN cannot multiply float64, on any machine. `onednn_products` logs its products."""
     our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
 
     outputs = our_layer.double()(torch.randn(2, 8).double())
@@ -242,6 +269,7 @@ def test_torch_computes_products_in_float64(onednn_products):
 def test_onednn_multiplies_in_bfloat16_where_the_processor_does(
     this_processor, is_onednn_expected, monkeypatch
 ):
+    """New processors of both vendors have instructions for bfloat16; old ones would emulate it."""
     monkeypatch.setattr(backends, "HAS_ONEDNN", True)
     monkeypatch.setattr(processor, "THIS", this_processor)
 
@@ -263,7 +291,10 @@ def test_onednn_never_multiplies_in_float16(this_processor, monkeypatch):
 def test_some_rows_of_a_weight_multiply_like_a_weight_of_their_own(
     rows, this_processor, monkeypatch
 ):
-    """Cross-attention computes keys and values by the last rows of the joint matrix."""
+    """Cross-attention computes keys and values by the last rows of a matrix for all three.
+
+    A part of a matrix does not begin where its memory begins, which a library may assume.
+    """
     monkeypatch.setattr(processor, "THIS", this_processor)
     torch.manual_seed(3)
     weight = torch.randn(30, 8)

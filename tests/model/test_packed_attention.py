@@ -57,6 +57,10 @@ def assert_relatively_near(actual, expected):
 def test_attention_and_gradients_are_those_of_each_sentence_alone(
     packed_attention, heads, head_width, is_causal
 ):
+    """A batch of eight packed sentences; the reference attends in each alone, in float64.
+
+    Causal attention, of the decoder, has queries and keys of the same sentences.
+    """
     torch.manual_seed(1)
     key_lengths = QUERY_LENGTHS if is_causal else KEY_LENGTHS
     query_offsets = sentence_offsets(QUERY_LENGTHS)
@@ -78,6 +82,6 @@ def test_attention_and_gradients_are_those_of_each_sentence_alone(
     assert_relatively_near(outputs, expected)
     for gradient, expected_gradient in zip(gradients, expected_gradients, strict=True):
         assert_relatively_near(gradient, expected_gradient)
-    # What torch.compile needs to know of the operator.
+    # torch.compile needs a correct schema, output shapes and gradient of the operator.
     checks = ("test_schema", "test_faketensor", "test_autograd_registration")
     torch.library.opcheck(packed_attention, arguments, test_utils=checks)

@@ -19,13 +19,14 @@ from models import model_of
     ],
 )
 def test_tied_weights_are_counted_once(tie_embeddings, matrices_of_the_vocabulary):
+    """The expected number is computed by hand for two encoder layers and three decoder layers."""
     model = model_of(tie_embeddings=tie_embeddings)
 
     d_model = 16
     d_ff = 24
     vocabulary_size = 11
-    norm = 2 * d_model
-    attention = 4 * d_model * d_model + 4 * d_model
+    norm = 2 * d_model  # weight and bias
+    attention = 4 * d_model * d_model + 4 * d_model  # query, key, value, output, and their biases
     feed_forward = 2 * d_model * d_ff + d_ff + d_model
     encoder_layer = attention + feed_forward + 2 * norm
     decoder_layer = 2 * attention + feed_forward + 3 * norm
@@ -33,17 +34,16 @@ def test_tied_weights_are_counted_once(tie_embeddings, matrices_of_the_vocabular
     assert count_parameters(model) == vocabulary + 2 * encoder_layer + 3 * decoder_layer
 
 
-def test_a_model_without_biases_has_as_many_parameters_less():
-    # Attention has biases of queries, keys, values (in one matrix) and outputs, 16 each; the
-    # feed-forward network of 24 inner and 16 outer units.
-    attention_biases = 4 * 16
-    feed_forward_biases = 24 + 16
-    encoder_biases = 2 * (attention_biases + feed_forward_biases)
-    decoder_biases = 3 * (2 * attention_biases + feed_forward_biases)
-
-    parameters_with_biases = count_parameters(model_of())
+def test_bias_false_removes_the_biases_of_attention_and_feed_forward():
+    """The model has width 16, 24 inner units, two encoder layers and three decoder layers."""
+    parameters_with_biases = count_parameters(model_of(bias=True))
     parameters_without_biases = count_parameters(model_of(bias=False))
 
+    attention_biases = 4 * 16  # of queries, keys, values and outputs
+    feed_forward_biases = 24 + 16  # of inner and of outer units
+    encoder_biases = 2 * (attention_biases + feed_forward_biases)
+    # A decoder layer has self-attention and cross-attention.
+    decoder_biases = 3 * (2 * attention_biases + feed_forward_biases)
     assert parameters_with_biases - parameters_without_biases == encoder_biases + decoder_biases
 
 
@@ -137,6 +137,7 @@ def test_xavier_draws_all_matrices_from_uniform_distributions():
 
 
 def test_scaled_draws_embeddings_by_the_width_of_the_model_and_the_rest_like_xavier():
+    """The model has width 64. Embeddings and projection have the deviation 64^-0.5."""
     for name, matrix in matrices_by_name(wide_model("scaled")).items():
         if is_in_a_layer(name):
             assert_xavier_uniform(name, matrix)
@@ -145,7 +146,10 @@ def test_scaled_draws_embeddings_by_the_width_of_the_model_and_the_rest_like_xav
 
 
 def test_small_draws_layers_with_a_smaller_deviation_than_embeddings():
-    """Nguyen and Salazar 2019: the deviation of layers is the root of 2 / (5 d_model)."""
+    """Nguyen and Salazar 2019: the deviation of layers is the root of 2 / (5 d_model).
+
+    The model has width 64. Embeddings and projection have the deviation 64^-0.5.
+    """
     for name, matrix in matrices_by_name(wide_model("small")).items():
         if is_in_a_layer(name):
             assert_normal(name, matrix, math.sqrt(2 / (5 * 64)))
@@ -155,6 +159,7 @@ def test_small_draws_layers_with_a_smaller_deviation_than_embeddings():
 
 @pytest.mark.parametrize("init", ["xavier", "scaled", "small"])
 def test_biases_begin_as_zeros_and_norms_as_ones(init):
+    """Biases and the weights of norms are the parameters of one dimension."""
     for name, parameter in wide_model(init).named_parameters():
         if parameter.dim() != 1:
             continue
@@ -166,10 +171,13 @@ def test_biases_begin_as_zeros_and_norms_as_ones(init):
 
 @pytest.mark.parametrize(
     ("d_model", "layer_deviation", "embedding_deviation"),
-    # (2 / (5 d_model))^0.5 and d_model^-0.5
     [(40, 0.1, 0.158114), (160, 0.05, 0.079057)],
 )
 def test_small_weights_are_smaller_in_a_wider_model(d_model, layer_deviation, embedding_deviation):
+    """Deviations by hand: the root of 2 / (5 d_model) in layers, of 1 / d_model in embeddings.
+
+    An estimate from n numbers has the relative error 0.71 / root of n; five times that is allowed.
+    """
     model = model_of(300, 300, init="small", d_model=d_model, d_ff=300)
 
     deviations_by_weight = [
@@ -183,8 +191,11 @@ def test_small_weights_are_smaller_in_a_wider_model(d_model, layer_deviation, em
 
 
 def test_scaled_weights_are_those_of_earlier_versions():
-    """The weights of seed 3 were recorded when this was the only initialization."""
-    model = model_of(tie_embeddings="all").float()
+    """The numbers were recorded when this was the only initialization.
+
+    If they change, trainings with the same settings and seed give other results than before.
+    """
+    model = model_of(tie_embeddings="all").float()  # with seed 3
 
     attention = model.encoder[0].self_attention.in_proj.weight
     first_weights = attention[0, :2].tolist()
@@ -212,8 +223,11 @@ def test_the_model_of_the_course_notebook_has_as_many_parameters_as_it_prints():
         output_bias=True,
         tie_embeddings="none",
     )
-    with torch.device("meta"):
-        model = Transformer(shape, 8015, 6192)
+    german_tokens = 8015
+    english_tokens = 6192
+    with torch.device("meta"):  # without memory for the weights
+        model = Transformer(shape, german_tokens, english_tokens)
+
     assert count_parameters(model) == 9_233_200
 
 
@@ -251,6 +265,7 @@ def test_weights_have_the_names_that_stored_models_use():
 
 
 def test_settings_add_weights_and_rename_none():
+    """Weights are loaded by name, so models stored by older versions need the same names."""
     model = model_of(positional_encoding="learned", output_bias=True, norm="pre")
 
     added_names = {

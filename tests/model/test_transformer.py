@@ -15,7 +15,7 @@ from bleuprint.model.layout import PaddedLayout
 from bleuprint.model.positions import sinusoidal_positions
 from bleuprint.model.rows import pad_rows, unpad_rows
 from bleuprint.runtime.errors import UserError
-from models import SHAPE, SOURCE, TARGET, WORDS, input_of, model_of, trained_model_of
+from models import SHAPE, SOURCE, TARGET, input_of, model_of, trained_model_of
 
 
 def torch_transformer_of(model):
@@ -113,6 +113,7 @@ for_each_torch_variation = pytest.mark.parametrize(
 
 @for_each_torch_variation
 def test_logits_are_those_of_torchs_transformer(norm, activation, target_vocabulary_size):
+    """The reference is `torch.nn.Transformer` with the same weights, in double precision."""
     model = trained_model_of(target=target_vocabulary_size, norm=norm, activation=activation)
     torch_transformer, _ = torch_transformer_of(model)
 
@@ -125,6 +126,7 @@ def test_logits_are_those_of_torchs_transformer(norm, activation, target_vocabul
 
 @for_each_torch_variation
 def test_gradients_are_those_of_torchs_transformer(norm, activation, target_vocabulary_size):
+    """The reference is `torch.nn.Transformer` with the same weights, in double precision."""
     model = trained_model_of(target=target_vocabulary_size, norm=norm, activation=activation)
     torch_transformer, weights = torch_transformer_of(model)
     is_word = TARGET != PAD
@@ -146,7 +148,11 @@ def test_gradients_are_those_of_torchs_transformer(norm, activation, target_voca
 
 
 def test_hypotheses_of_a_sentence_share_its_source():
-    """`reorder` chooses which hypotheses of a batch go on, here two of each sentence."""
+    """Beam search extends several hypotheses of a sentence, which all attend to its source.
+
+    `reorder` says which hypotheses go on: here two copies of the only one of each of two sentences.
+    The words 6 and 7 then extend those of sentence 0, and 9 and 3 those of sentence 1.
+    """
     model = model_of()
     cache = model.init_cache(SOURCE)
     bos = 1
@@ -160,10 +166,12 @@ def test_hypotheses_of_a_sentence_share_its_source():
         sentence = hypothesis // 2
         target = torch.tensor([[bos, word]])
         expected_logits = model(SOURCE[sentence : sentence + 1], target)[0, 1]
-        torch.testing.assert_close(logits[hypothesis, WORDS:], expected_logits[WORDS:])
+        # Without PAD (0) and BOS (1), whose logits a step makes minus infinity.
+        torch.testing.assert_close(logits[hypothesis, 2:], expected_logits[2:])
 
 
 def test_the_search_goes_on_without_a_sentence_that_has_ended():
+    """Of two sentences with two hypotheses each (0 and 1, 2 and 3), the first sentence ends."""
     model = model_of()
     cache = model.init_cache(SOURCE)
     bos = 1
@@ -171,12 +179,14 @@ def test_the_search_goes_on_without_a_sentence_that_has_ended():
     cache = cache.reorder(torch.tensor([0, 0, 1, 1]))
     _, cache = model.step(torch.tensor([6, 7, 9, 3]), cache)
 
-    # Hypotheses 3 and 2 go on, both of sentence 1, the only one that is left.
+    # Hypotheses 3 and 2 go on, in this order; sentence 1 is the only one that is left.
     cache = cache.reorder(torch.tensor([3, 2]), torch.tensor([1]))
     logits, _ = model.step(torch.tensor([4, 5]), cache)
 
+    # Hypothesis 3 had the word 3, and now 4.
     expected_logits = model(SOURCE[1:], torch.tensor([[bos, 3, 4]]))[0, 2]
-    torch.testing.assert_close(logits[0, WORDS:], expected_logits[WORDS:])
+    # Without PAD (0) and BOS (1), whose logits a step makes minus infinity.
+    torch.testing.assert_close(logits[0, 2:], expected_logits[2:])
 
 
 @pytest.fixture
@@ -190,16 +200,25 @@ def attention_of_two_heads():
 
 
 def test_the_matrices_of_attention_have_the_sizes_of_its_heads(attention_of_two_heads):
+    """The model has width 6. Each of two heads has queries and keys of width 3, values of 5."""
     attention, _ = attention_of_two_heads
+    d_model = 6
+    heads = 2
+    query_width = key_width = 3
+    value_width = 5
 
-    # Each head has a query, a key and a value.
-    assert attention.in_proj.weight.shape == (2 * (3 + 3 + 5), 6)
-    assert attention.out_proj.weight.shape == (6, 2 * 5)
+    joint_width = heads * (query_width + key_width + value_width)
+    assert attention.in_proj.weight.shape == (joint_width, d_model)
+    assert attention.out_proj.weight.shape == (d_model, heads * value_width)
 
 
 @pytest.mark.parametrize("kind", ["self-attention", "cross-attention"])
 def test_attention_is_that_of_each_head_by_itself(attention_of_two_heads, kind):
-    """Vaswani et al. 2017, section 3.2.2; the joint matrix has queries, then keys, then values."""
+    """Vaswani et al. 2017, section 3.2.2, computed head by head.
+
+    The rows of the joint matrix are the queries of both heads (width 3 each), then their keys
+    (3 each), then their values (5 each).
+    """
     attention, inputs = attention_of_two_heads
     joint_weight = attention.in_proj.weight
     joint_bias = attention.in_proj.bias
@@ -244,6 +263,7 @@ def test_sinusoidal_positions_are_those_computed_by_hand():
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_learned_positions_are_added_to_the_words_of_their_side(side):
+    """The first layer's input at a position: the word's scaled embedding plus the position's."""
     model = model_of(positional_encoding="learned")
     first_layer = model.encoder[0] if side == "source" else model.decoder[0]
     ids = SOURCE if side == "source" else TARGET
@@ -255,7 +275,8 @@ def test_learned_positions_are_added_to_the_words_of_their_side(side):
 
     for sentence, position in itertools.product(range(2), range(ids.size(1))):
         word = words.weight[ids[sentence, position]] * math.sqrt(SHAPE.d_model)
-        torch.testing.assert_close(inputs[sentence, position], word + positions.weight[position])
+        expected_input = word + positions.weight[position]
+        torch.testing.assert_close(inputs[sentence, position], expected_input)
 
 
 def test_each_side_learns_positions_of_its_own():
@@ -278,10 +299,13 @@ LONG_SENTENCES = SOURCE
 TOO_LONG = "^a sentence of 5 positions is too long: model.max_positions is 4$"
 
 
-def test_a_longest_sentence_is_encoded_and_decoded(model_of_4_positions):
-    memory = model_of_4_positions.encode(SHORT_SOURCE)
+def test_a_sentence_as_long_as_max_positions_is_encoded_and_decoded(model_of_4_positions):
+    """The model has 4 positions, as many as source and target have tokens."""
+    source = torch.tensor([[5, 6, 7, 2]])
+    target = torch.tensor([[1, 6, 7, 5]])
 
-    logits = model_of_4_positions.decode(TARGET, *memory)
+    memory = model_of_4_positions.encode(source)
+    logits = model_of_4_positions.decode(target, *memory)
 
     assert logits.size(1) == 4
 
@@ -299,12 +323,15 @@ def test_a_target_that_is_too_long_is_refused(model_of_4_positions):
 
 
 def test_a_step_beyond_the_last_position_is_refused(model_of_4_positions):
-    cache = model_of_4_positions.init_cache(SHORT_SOURCE)
+    """The search has no position for a fifth token in a model of 4 positions."""
+    cache = model_of_4_positions.init_cache(torch.tensor([[5, 6, 7, 2]]))
+    token = torch.tensor([6])
     for _ in range(4):
-        _, cache = model_of_4_positions.step(TARGET[:, 0], cache)
+        _, cache = model_of_4_positions.step(token, cache)
 
-    with pytest.raises(UserError, match=TOO_LONG):
-        model_of_4_positions.step(TARGET[:, 0], cache)
+    message = "^a sentence of 5 positions is too long: model.max_positions is 4$"
+    with pytest.raises(UserError, match=message):
+        model_of_4_positions.step(token, cache)
 
 
 def test_attention_weights_are_refused_during_training():

@@ -92,9 +92,11 @@ def test_a_loaded_model_computes_what_the_stored_one_did(stored):
     source = torch.tensor([[4, 5, 2]])
     target = torch.tensor([[1, 4]])
 
+    expected_logits = stored.model.eval()(source, target)
+
     loaded_model = load_model(stored.folder, stored.corpus)
 
-    assert torch.equal(loaded_model(source, target), stored.model.eval()(source, target))
+    assert torch.equal(loaded_model(source, target), expected_logits)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,7 @@ def test_a_description_with_damaged_vocabularies_is_refused_in_one_line(stored, 
 
 @pytest.mark.parametrize("size_in_bytes", [0, 7, 300])
 def test_weights_cut_short_are_refused_in_one_line(stored, size_in_bytes):
+    """An interrupted copy leaves only the first bytes: no byte, a part of the header, or more."""
     whole_file = stored.weights_file.read_bytes()
     stored.weights_file.write_bytes(whole_file[:size_in_bytes])
 
@@ -122,40 +125,42 @@ def test_weights_cut_short_are_refused_in_one_line(stored, size_in_bytes):
         load_model(stored.folder, stored.corpus)
 
 
-OTHER_MODEL = r"not contain the weights of the model that \S+model\.json"
-
-
 def test_weights_with_one_too_many_are_refused(stored):
+    """A weight that the described model lacks shows that the file belongs to another model."""
     tensors = stored.tensors()
-    tensors["more"] = tensors["source_embedding.weight"]
+    tensors["unknown.weight"] = tensors["source_embedding.weight"]
     save_file(tensors, stored.weights_file)
 
-    with pytest.raises(UserError, match=OTHER_MODEL):
+    message = r"not contain the weights of the model that \S+model\.json"
+    with pytest.raises(UserError, match=message):
         load_model(stored.folder, stored.corpus)
 
 
 def test_weights_of_another_shape_are_refused(stored):
+    """The source embedding has one row less than the vocabulary has tokens."""
     tensors = stored.tensors()
     tensors["source_embedding.weight"] = tensors["source_embedding.weight"][1:].copy()
     save_file(tensors, stored.weights_file)
 
-    with pytest.raises(UserError, match=OTHER_MODEL):
+    message = r"not contain the weights of the model that \S+model\.json"
+    with pytest.raises(UserError, match=message):
         load_model(stored.folder, stored.corpus)
 
 
 @pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
 def test_a_description_names_the_vocabulary_of_each_side(stored, side, language):
+    """A vocabulary file has one token per line."""
     vocabulary = stored.vocabulary_file(language).read_bytes()
 
     described_vocabulary = stored.description()["vocabularies"][side]
 
-    # A vocabulary has a token a line.
     assert described_vocabulary["size"] == vocabulary.count(b"\n")
     assert described_vocabulary["sha256"] == hashlib.sha256(vocabulary).hexdigest()
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_a_model_is_refused_for_a_vocabulary_in_another_order(stored, language):
+    """The last two tokens are exchanged, so each would get the embedding of the other."""
     vocabulary_file = stored.vocabulary_file(language)
     tokens = vocabulary_file.read_text().splitlines()
     tokens[-2:] = [tokens[-1], tokens[-2]]
@@ -167,6 +172,7 @@ def test_a_model_is_refused_for_a_vocabulary_in_another_order(stored, language):
 
 @pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
 def test_a_description_with_another_size_than_its_vocabulary_is_refused(stored, side, language):
+    """The size in model.json is changed to one more than the vocabulary has tokens."""
     description = stored.description()
     wrong_size = description["vocabularies"][side]["size"] + 1
     description["vocabularies"][side]["size"] = wrong_size
@@ -188,7 +194,7 @@ def test_weights_of_the_described_training_are_loaded(stored):
 
 
 def test_weights_of_another_training_are_refused(stored):
-    """The description is of the training with the fingerprint `f`."""
+    """The description, model.json, is that of the training with fingerprint f; weights are of g."""
     save_file(stored.tensors(), stored.weights_file, {"fingerprint": "g"})
 
     with pytest.raises(UserError) as error:
@@ -202,16 +208,17 @@ def test_weights_of_another_training_are_refused(stored):
 
 
 def test_weights_with_a_changed_bit_are_refused(stored):
-    """Names, shapes and training in their header are those of the description."""
+    """The last bit of the weights is flipped, which only their SHA-256 in model.json reveals."""
     content = stored.weights_file.read_bytes()
     weights_sha256 = hashlib.sha256(content).hexdigest()
     stored.describe({**stored.description(), "weights_sha256": weights_sha256})
-    load_model(stored.folder, stored.corpus)
+    load_model(stored.folder, stored.corpus)  # The unchanged weights are loaded.
 
     changed_last_byte = bytes([content[-1] ^ 1])
     stored.weights_file.write_bytes(content[:-1] + changed_last_byte)
 
     with pytest.raises(UserError) as error:
         load_model(stored.folder, stored.corpus)
+
     expected_start = f"{stored.weights_file} is damaged: its SHA-256 is not the one in model.json; "
     assert str(error.value).startswith(expected_start)

@@ -14,8 +14,6 @@ SHAPE = systems.model(
 )
 # Two sentences of 5 and 3 tokens, with EOS.
 SOURCE = torch.tensor([[5, 6, 7, 8, 2], [9, 4, 2, PAD, PAD]])
-# The first id after PAD and BOS, which come before those of words.
-WORDS = 2
 # What the decoder reads: BOS and the tokens before the one that it predicts.
 TARGET = torch.tensor([[1, 6, 7, 5], [1, 9, PAD, PAD]])
 

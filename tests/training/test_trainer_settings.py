@@ -89,13 +89,13 @@ def test_the_loss_of_an_update_of_sentences_is_that_of_one_batch_of_them(trained
 
 
 def test_updates_of_sentences_train_on_each_pair_once_an_epoch(trained_by_sentences):
-    """The training had 15 updates of 40 pairs: one epoch of 595 pairs, whose last update has 35."""
+    """The training had 15 updates of 40 pairs: one epoch of 594 pairs, whose last update has 34."""
     corpus = BinaryCorpus(trained_by_sentences / "data" / "binary" / "toy")
     target_lengths = corpus.side("train", "en").lengths
 
     facts = read_json(trained_by_sentences / RESULTS / "training.json")
 
-    assert len(target_lengths) == 595
+    assert len(target_lengths) == 594
     assert facts["target_tokens"] == target_lengths.sum()
 
 
