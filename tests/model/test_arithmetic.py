@@ -146,7 +146,7 @@ def test_portable_and_native_trainings_have_different_hashes():
 
 
 def test_a_native_training_has_the_hash_of_versions_without_the_setting_arithmetic():
-    """Else an update of bleuprint would repeat the trainings of its older versions."""
+    """Otherwise an update of bleuprint would repeat the trainings of its older versions."""
     seed = 1
     hash_of_older_versions = of_settings(system().model, system().train, seed)
 

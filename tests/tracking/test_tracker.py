@@ -130,7 +130,7 @@ def test_a_server_that_never_answers_does_not_delay_a_training(monkeypatch, caps
 
         # The thread still waits for the first answer, so none of these calls has waited for it.
         assert tracker._thread.is_alive()
-    # The connection is closed, so the thread ends. Else it would print into the next tests.
+    # The connection is closed, so the thread ends, and prints nothing into the next tests.
     tracker._thread.join(60)
     assert not tracker._thread.is_alive()
     assert f"1000 metrics and the end of {RUN} are not logged" in capsys.readouterr().err

@@ -226,6 +226,7 @@ def test_too_few_checkpoints_for_the_setting_are_an_error(tmp_path, settings, me
 
 
 def test_the_average_of_one_checkpoint_has_the_bytes_of_the_checkpoint(tmp_path):
+    """With `average.last: 1`, the file is copied, without arithmetic that could change a number."""
     folder = write_checkpoints(tmp_path / "checkpoints", updates=[40, 50])
     # Computing a mean could change these: a sum that starts from 0 loses the sign of -0, and the
     # others are the smallest, small, the largest and infinite.
@@ -323,6 +324,7 @@ def test_a_record_without_its_metric_is_an_error_of_one_line(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_number_of_checkpoints(tmp_path):
+    """Six checkpoints are read one after the other; only the sums of the tensors stay in memory."""
     tensor_count = 16
     tensor_size = 1 << 16
     checkpoint_count = 6

@@ -129,7 +129,7 @@ def test_a_fitted_training_on_a_long_text_takes_the_whole_20_minutes(
 @pytest.mark.parametrize("name", ["small", "medium"])
 @for_each_text
 def test_a_fitted_training_has_100_epochs_at_most(text, name, tmp_path):
-    """A text of a few pairs would else be repeated thousands of times.
+    """A text of a few pairs would otherwise be repeated thousands of times.
 
     The shortest fitted training has 20 updates, even if these are more epochs.
     """

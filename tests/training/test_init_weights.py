@@ -87,9 +87,10 @@ def test_weights_that_do_not_depend_on_the_vocabulary_are_copied_from_the_init_m
     init_corpus = corpora[0].binary
     corpus = corpora[1].binary
     init_model = random_model(init_corpus, seed=1)
+    files = write_model(tmp_path / "init", init_model, init_corpus)
     model = random_model(corpus, seed=2)
 
-    copy_init_weights(model, corpus, write_model(tmp_path / "init", init_model, init_corpus))
+    copy_init_weights(model, corpus, files)
 
     init_weights = named_weights(init_model)
     for name, weights in named_weights(model).items():
@@ -108,10 +109,11 @@ def test_rows_of_tokens_are_copied_if_the_init_model_has_the_token_and_else_stay
     init_corpus = corpora[0].binary
     corpus = corpora[1].binary
     init_model = random_model(init_corpus, seed=1)
+    files = write_model(tmp_path / "init", init_model, init_corpus)
     model = random_model(corpus, seed=2)
     random_rows = named_weights(model)[name].clone()
 
-    copy_init_weights(model, corpus, write_model(tmp_path / "init", init_model, init_corpus))
+    copy_init_weights(model, corpus, files)
 
     init_rows = named_weights(init_model)[name]
     rows = named_weights(model)[name]
@@ -516,7 +518,7 @@ def test_the_hash_of_a_missing_init_model_is_read_from_the_committed_settings(re
 def test_the_checkpoint_of_the_largest_update_in_a_folder_is_the_init_model(
     tmp_path, corpora, updates
 ):
-    """Sorted as text, the larger of the two updates would come init_corpus."""
+    """Sorted as text, the larger of the two updates would come first."""
     folder = tmp_path / "init"
     corpus = corpora[0].binary
     weights = write_model(folder, random_model(corpus, seed=1), corpus).weights
