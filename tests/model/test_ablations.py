@@ -139,6 +139,7 @@ def test_attention_weights_mix_the_values_as_the_model_does(changes, kind):
 @for_each_variation
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_attention_weights_of_each_query_sum_to_one(changes, kind):
+    """The last axis of the weights has the keys to which a query attends."""
     model = trained_model_of(**changes)
 
     weights_by_layer = getattr(model.attention_weights(SOURCE, TARGET), kind)
@@ -190,6 +191,7 @@ BFLOAT16_ROUNDING = {"atol": 0.15, "rtol": 0.1}
 
 
 def test_logits_in_bfloat16_are_near_those_in_float32(float32_and_bfloat16_models):
+    """Both models have the same weights; those of the second are rounded to bfloat16."""
     float32_model, bfloat16_model = float32_and_bfloat16_models
 
     logits = bfloat16_model(SOURCE, TARGET)
@@ -200,6 +202,7 @@ def test_logits_in_bfloat16_are_near_those_in_float32(float32_and_bfloat16_model
 
 
 def test_a_step_in_bfloat16_is_near_one_in_float32(float32_and_bfloat16_models):
+    """A step of the search gives the logits of one position: here the first."""
     float32_model, bfloat16_model = float32_and_bfloat16_models
 
     first_tokens = TARGET[:, 0]

@@ -65,6 +65,7 @@ def test_gradients_are_dropped_and_scaled_like_the_elements():
 
 
 def test_equal_seeds_drop_the_same_elements():
+    """Otherwise a training could not be repeated."""
     inputs = torch.ones(40, 40)
 
     torch.manual_seed(5)
@@ -76,6 +77,7 @@ def test_equal_seeds_drop_the_same_elements():
 
 
 def test_the_next_call_drops_other_elements():
+    """Equal masks in all layers and updates would train only a part of the network."""
     inputs = torch.ones(40, 40)
     torch.manual_seed(5)
 

@@ -255,6 +255,7 @@ def test_as_many_layers_run_as_layer_drop_keeps(layer_drop):
 
 
 def test_equal_seeds_drop_the_same_layers():
+    """Otherwise a training could not be repeated."""
     model = model_of(encoder_layers=8, layer_drop=0.5).train()
 
     torch.manual_seed(5)

@@ -90,7 +90,8 @@ def test_sentences_are_packed_on_gpus_in_half_precision(precision):
         pytest.param({"d_k": 4}, torch.bfloat16, GPU, id="narrower keys than values"),
     ],
 )
-def test_sentences_are_not_packed_where_flash_attention_lacks_something(changes, precision, device):
+def test_sentences_are_padded_where_flash_attention_lacks_something(changes, precision, device):
+    """Packed sentences need a GPU's flash attention, which lacks each of these cases."""
     model_settings = dataclasses.replace(systems.model(), **changes)
 
     assert not can_pack(model_settings, precision, device)

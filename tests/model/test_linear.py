@@ -134,6 +134,7 @@ def test_rows_are_padded_to_few_different_numbers():
 
 
 def test_padded_rows_are_zeros_and_can_be_removed():
+    """A batch of 5 sentences of 7 positions becomes a matrix of 35 rows, and 13 rows of zeros."""
     inputs = torch.randn(5, 7, 3)
 
     rows = pad_rows(inputs)
@@ -280,6 +281,7 @@ def test_onednn_multiplies_in_bfloat16_where_the_processor_does(
     "this_processor", [AMD, INTEL, OLD_AMD, OLD_INTEL], ids=["AMD", "Intel", "old AMD", "old Intel"]
 )
 def test_onednn_never_multiplies_in_float16(this_processor, monkeypatch):
+    """OneDNN multiplies in float32, and in bfloat16 where the processor has instructions for it."""
     monkeypatch.setattr(backends, "HAS_ONEDNN", True)
     monkeypatch.setattr(processor, "THIS", this_processor)
 

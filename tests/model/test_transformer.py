@@ -280,6 +280,7 @@ def test_learned_positions_are_added_to_the_words_of_their_side(side):
 
 
 def test_each_side_learns_positions_of_its_own():
+    """Source and target have one matrix each, with a row for each position."""
     model = model_of(positional_encoding="learned")
 
     expected_shape = (SHAPE.max_positions, SHAPE.d_model)

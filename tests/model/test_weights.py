@@ -89,6 +89,7 @@ def stored(tmp_path, binarized_corpus):
 
 
 def test_a_loaded_model_computes_what_the_stored_one_did(stored):
+    """Both give the same logits for a sentence pair, to the last bit."""
     source = torch.tensor([[4, 5, 2]])
     target = torch.tensor([[1, 4]])
 
@@ -109,7 +110,10 @@ def test_a_loaded_model_computes_what_the_stored_one_did(stored):
     ],
 )
 def test_a_description_with_damaged_vocabularies_is_refused_in_one_line(stored, vocabularies):
-    stored.describe({**stored.description(), "vocabularies": vocabularies})
+    """The description of a stored model, model.json, gets this field `vocabularies`."""
+    description = stored.description()
+    description["vocabularies"] = vocabularies
+    stored.describe(description)
 
     with pytest.raises(UserError, match=r"^\S+model\.json is damaged: field [^\n]+$"):
         load_model(stored.folder, stored.corpus)

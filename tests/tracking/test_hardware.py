@@ -290,6 +290,7 @@ def test_a_process_that_finds_the_training_finished_does_not_change_its_peak_mem
 
 
 def test_torch_tells_the_name_of_a_gpu(monkeypatch):
+    """One of eight processes, on the first GPU of its machine; torch is replaced by a function."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU on {device}")
 
     machine = describe_machine(Group(0, 8, torch.device("cuda", 0)))
@@ -318,6 +319,7 @@ def test_the_description_of_a_machine_lists_the_versions_of_packages_that_split_
     ],
 )
 def test_the_text_of_a_recipe_is_split_by_these_packages(recipe, libraries):
+    """Their versions are recorded with a training, since another version may split differently."""
     corpora = load_settings(ROOT / "recipes" / f"{recipe}.yaml").corpora
     first_corpus = next(iter(corpora.values()))
 

@@ -328,6 +328,7 @@ def test_a_run_of_version_1_keeps_what_it_has(run_of_version_1):
 
 
 def test_a_run_that_was_deleted_in_mlflow_is_logged_again(root):
+    """The results are still in the project, from which a sync makes a new run."""
     settings = load_settings()
     list(sync(settings))
     client, runs = runs_by_name(root)
@@ -486,8 +487,10 @@ def run_sync_command(monkeypatch):
 
 @pytest.mark.usefixtures("broken_store")
 def test_the_command_sync_reports_a_failure_of_mlflow_in_one_line(root, run_sync_command, capsys):
-    assert run_sync_command() == 1
+    """Opening MLflow's database raises an unexpected error here: a division by zero."""
+    status = run_sync_command()
 
+    assert status == 1
     error = f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: division by zero\n"
     assert capsys.readouterr().err == error
 

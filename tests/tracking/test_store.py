@@ -37,6 +37,7 @@ def open_error():
 
 @pytest.mark.usefixtures("without_mlflow_client")
 def test_a_file_that_is_no_database_is_reported_at_once(project):
+    """MLflow's client, which would try again for minutes, is not called: it fails this test."""
     path = project / "mlflow.db"
     path.write_bytes(b"no database" * 500)
 
@@ -45,6 +46,7 @@ def test_a_file_that_is_no_database_is_reported_at_once(project):
 
 @pytest.mark.usefixtures("without_mlflow_client")
 def test_a_folder_in_place_of_the_database_is_reported_at_once(project):
+    """MLflow's client, which would try again for minutes, is not called: it fails this test."""
     path = project / "mlflow.db"
     path.mkdir()
 
@@ -53,6 +55,7 @@ def test_a_folder_in_place_of_the_database_is_reported_at_once(project):
 
 @pytest.mark.usefixtures("without_mlflow_client")
 def test_a_link_to_a_missing_folder_is_reported_at_once(project):
+    """MLflow's client, which would try again for minutes, is not called: it fails this test."""
     path = project / "mlflow.db"
     path.symlink_to("missing/mlflow.db")
 

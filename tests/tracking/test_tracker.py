@@ -219,6 +219,10 @@ def test_a_training_without_a_server_ends_with_a_message_that_names_the_command_
 
 
 def test_a_sync_logs_a_training_and_later_trainings_find_its_run(unlogged_project, mlserver):
+    """A training of 50 updates ran without a server; then `bleuprint sync` logs it.
+
+    The training is started twice more: with its run in MLflow, and after the run was deleted.
+    """
     folder, _ = unlogged_project
     reachable = environment() | {"MLFLOW_TRACKING_URI": mlserver.uri}
 

@@ -80,6 +80,7 @@ def test_the_mean_of_tensors_is_computed_without_rounding_of_the_sum(tmp_path):
 
 
 def test_the_mean_has_all_tensors_with_their_shapes(tmp_path):
+    """Two checkpoints with three tensors each; those of the second are three times as large."""
     rng = np.random.default_rng(3)
     first = {
         "a": rng.normal(size=(5, 7)).astype(np.float32),
@@ -253,6 +254,7 @@ def test_averaging_again_writes_the_same_bytes(tmp_path):
 
 
 def test_the_description_of_an_average_names_its_settings_updates_and_hash(tmp_path):
+    """The description is model.json; the header of the weights names the training, here f1."""
     folder = write_checkpoints(
         tmp_path / "checkpoints", updates=[10, 20, 40], losses={10: 2.0, 20: 3.0, 40: 2.1}
     )
@@ -315,6 +317,7 @@ def test_a_truncated_file_is_an_error_of_one_line(tmp_path, name):
 
 
 def test_a_record_without_its_metric_is_an_error_of_one_line(tmp_path):
+    """The record, checkpoints.json, says by which metric checkpoints are compared."""
     folder = write_checkpoints(tmp_path / "checkpoints", updates=[10], losses={10: 2.0})
     record = folder / "checkpoints.json"
     record.write_text(record.read_text().replace("validation_metric", "metric"))

@@ -55,6 +55,7 @@ def test_loss_and_gradient_in_bfloat16_are_near_those_in_float32():
 
 
 def test_inputs_and_outputs_of_each_linear_layer_are_bfloat16():
+    """A layer that got float32 would compute its product in float32, which takes longer."""
     model, _ = make_model_and_optimizer("bfloat16")
     dtypes = set()
 
@@ -155,6 +156,7 @@ def test_a_user_may_emulate_a_precision_that_the_cpu_lacks(tmp_path, monkeypatch
 )
 @pytest.mark.usefixtures("usual_environment")
 def test_cpus_with_instructions_for_bfloat16_may_use_it(monkeypatch, cpu):
+    """The check raises an error for a precision that is refused. `cpu` replaces this machine's."""
     monkeypatch.setattr(processor, "THIS", cpu)
 
     check_precision("train.precision", "bfloat16", torch.device("cpu"))
@@ -199,6 +201,10 @@ def test_a_precision_that_a_gpu_only_emulates_is_refused(monkeypatch, precision,
 )
 @pytest.mark.usefixtures("usual_environment")
 def test_a_precision_for_which_a_gpu_has_units_is_accepted(monkeypatch, generation, precision):
+    """The check raises an error for a precision that is refused.
+
+    Generation 7 has units for float16, and generation 8 also for bfloat16 and tf32.
+    """
     simulate_gpu(monkeypatch, generation)
 
     check_precision("train.precision", precision, torch.device("cuda"))

@@ -59,6 +59,7 @@ def test_the_checkpoint_of_the_largest_update_is_read(tmp_path):
 
 
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
+    """Model and state of the training after update 20, to the last bit."""
     saved_weights = torch.tensor([[2.5, -0.1, 0.0], [1e-30, 7.0, 3.0]])
     saved_state = {"fingerprint": "f1", "loss": 0.1}
     checkpoint.save(
@@ -88,6 +89,7 @@ def test_the_weights_contain_the_fingerprint_of_their_training(tmp_path):
 
 @pytest.mark.parametrize("name", FILE_NAMES)
 def test_equal_states_are_saved_as_equal_bytes(tmp_path, name):
+    """A time in a file, for example, would make repeated trainings differ."""
     first_path = save(tmp_path / "a", 3, weight=1.5)
     second_path = save(tmp_path / "b", 3, weight=1.5)
 

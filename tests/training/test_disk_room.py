@@ -155,6 +155,7 @@ def test_too_little_room_for_the_largest_possible_need_is_a_warning(tmp_path, mo
 
 
 def test_room_for_the_largest_possible_need_causes_no_warning(tmp_path, monkeypatch):
+    """If the best two checkpoints are not the last two, four are kept."""
     checkpoint_mb = 4 + 8
     largest_need_mb = 4 * checkpoint_mb + 4 * 4  # with the exported weights of all four
     set_free_space(monkeypatch, megabytes=largest_need_mb)

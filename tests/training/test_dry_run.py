@@ -73,6 +73,7 @@ def test_the_error_names_a_batch_size_that_fits(
 def test_the_batch_size_that_the_error_names_passes_the_dry_run(
     corpus, monkeypatch, max_source_tokens, fitting_max_tokens
 ):
+    """Users who follow the advice must not get the same error again."""
     limit_memory(monkeypatch, max_source_tokens)
     advised_settings = systems.train(max_tokens=fitting_max_tokens, tokens_per_update=300)
     step = new_train_step(corpus, advised_settings)
@@ -195,6 +196,7 @@ def test_the_dry_run_computes_all_layers_in_spite_of_layer_drop(corpus):
 
 
 def test_the_dry_run_leaves_weights_and_gradient_unchanged(corpus):
+    """The dry run computes gradients, which must not count in the first update."""
     settings = systems.train(max_tokens=100, tokens_per_update=300)
     step = new_train_step(corpus, settings, encoder_layers=8, layer_drop=0.9)
     old_weights = step.optimizer.weights.clone()

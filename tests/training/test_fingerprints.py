@@ -78,6 +78,7 @@ def test_a_change_of_settings_or_code_changes_their_fingerprint_only(
 
 @pytest.mark.parametrize("part", ["settings", "code", "data", "start"])
 def test_a_change_of_each_part_changes_the_combined_fingerprint(part):
+    """A training continues from checkpoints with the same combined fingerprint."""
     original = Fingerprints(settings="s", code="c", data="d", start="t")
 
     changed = dataclasses.replace(original, **{part: "x"})
@@ -257,6 +258,7 @@ def test_a_renamed_system_keeps_its_folder_of_checkpoints(folder_of_run):
     ],
 )
 def test_a_change_of_a_setting_changes_the_hash_of_the_training_settings(changed_system):
+    """With the same hash, the changed system would get the old results."""
     changed_sha256 = training_settings_sha256(changed_system, seed=1)
 
     assert changed_sha256 != training_settings_sha256(SYSTEM, seed=1)

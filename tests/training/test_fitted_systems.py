@@ -145,6 +145,7 @@ def test_a_fitted_training_has_100_epochs_at_most(text, name, tmp_path):
 @pytest.mark.parametrize("name", ["small", "medium"])
 @for_each_text
 def test_a_fitted_training_is_validated_20_times(text, name, tmp_path):
+    """Whatever the size of the text, learning curves have 20 points, and patience can act."""
     train = fitted_system(text, name, tmp_path / "params.yaml").train
 
     assert train.max_updates == 20 * train.validate_interval
@@ -153,6 +154,7 @@ def test_a_fitted_training_is_validated_20_times(text, name, tmp_path):
 @pytest.mark.parametrize("name", ["small", "medium"])
 @for_each_text
 def test_the_warmup_of_a_fitted_training_ends_in_its_first_quarter(text, name, tmp_path):
+    """A longer warmup would leave a short training too few updates at a high learning rate."""
     train = fitted_system(text, name, tmp_path / "params.yaml").train
 
     assert train.lr_schedule.inverse_sqrt.warmup_updates < train.max_updates / 4
@@ -200,6 +202,7 @@ def test_a_fitted_training_stops_early_and_averages_its_best_checkpoints(text, n
 def test_updates_and_epochs_of_a_training_on_1000_pairs(
     settings, expected_updates, expected_epochs
 ):
+    """Each pair has 10 target tokens, so that 200 tokens are 20 pairs."""
     text = TextSize(pairs=1000, source_length=20.0, target_length=10.0, vocabulary_size=500)
     train = systems.train(max_tokens=100, patience=1, **settings)
 

@@ -79,6 +79,7 @@ def test_an_update_whose_gradient_overflows_halves_the_scale_and_changes_nothing
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_an_update_after_an_overflow_changes_the_weights_again(optimizer):
+    """Of three updates, only the second has a scale of the loss that is too large."""
     step = train_step("float16", optimizer=Optimizer(name=optimizer), ema=0.5)
     step.read_stats(step.update(1, UPDATE_OF_27_TOKENS))
     step.optimizer.loss_scale.value.fill_(2.0**60)  # so that the gradient of update 2 overflows

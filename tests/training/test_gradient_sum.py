@@ -96,6 +96,7 @@ def _bucket_elements(request, monkeypatch):
 @layer_drops
 @seeds
 def test_the_sum_of_two_processes_with_the_same_gradient_is_twice_the_gradient(seed, layer_drop):
+    """The second process is simulated: it has the same gradient of two passes as the first."""
     alone = run_two_passes(seed, layer_drop, ALONE)
     summed = run_two_passes(seed, layer_drop, GroupOfTwins())
 

@@ -65,6 +65,7 @@ def test_recorded_batches_give_the_same_losses_and_gradient(monkeypatch):
 
 
 def test_a_graph_is_recorded_for_each_shape(monkeypatch):
+    """Three of the four batches have one shape, and share its graph of recorded kernels."""
     batches = three_short_batches_and_a_long_one()
     shape_count = 2
 

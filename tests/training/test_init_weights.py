@@ -206,6 +206,7 @@ def assert_same_weights(model, expected_model):
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_training_begins_with_the_weights_of_its_init_model(tmp_path, corpora):
+    """Both models have the vocabularies of one corpus, so that all weights are copied."""
     corpus = corpora[0]
     init_model = random_model(corpus.binary, seed=7)
     files = write_model(tmp_path / "init", init_model, corpus.binary)
@@ -442,6 +443,7 @@ def test_an_init_model_whose_weights_have_changed_is_refused(project_model):
     ],
 )
 def test_an_init_model_that_does_not_exist_is_refused(init_from, message):
+    """`init_from` names a folder, or a system and its corpus. The training is one of `micro`."""
     with pytest.raises(UserError) as raised:
         init_files(init_from, RUN)
 
@@ -496,6 +498,7 @@ def test_the_message_about_a_missing_init_model_names_its_line_in_params_yaml():
 @pytest.mark.usefixtures("recorded_runs")
 @pytest.mark.parametrize("damaged_json", ["<<<<<<<", "[]", '{"runs": 1}', '{"runs": {"small": 1}}'])
 def test_a_damaged_resolved_json_gives_no_hash_of_a_missing_init_model(damaged_json):
+    """A conflict of a Git merge may damage it. The error is the one about the missing folder."""
     Path("reports/resolved.json").write_text(damaged_json)
 
     with pytest.raises(UserError, match=r"start does not exist"):
@@ -560,9 +563,9 @@ def test_a_model_in_a_release_is_an_init_model(release):
 
 @pytest.mark.usefixtures("release")
 def test_a_release_with_two_models_is_refused_with_an_example_of_one():
-    with pytest.raises(
-        UserError, match=r"contains 2 models. Name one of them, such as .*/large/own/1/averaged"
-    ):
+    """The release contains the systems large and small, of which large comes first."""
+    message = r"contains 2 models. Name one of them, such as .*/large/own/1/averaged"
+    with pytest.raises(UserError, match=message):
         init_files(InitFrom(folder="release"), RUN)
 
 
@@ -577,6 +580,7 @@ def test_a_release_with_one_model_is_an_init_model(release, tmp_path):
 
 
 def test_a_file_of_a_release_that_differs_from_sha256sums_is_refused(release):
+    """A release lists the SHA-256 of its files; one of them is changed, as by a broken download."""
     folder = release / "models/small/own/1/averaged"
     description_path = folder / "model.json"
     description = json.loads(description_path.read_text())

@@ -73,6 +73,7 @@ def test_noam_is_the_formula_of_the_paper_times_a_factor(update):
 
 
 def test_noam_has_the_peak_of_the_base_transformer_after_its_warmup():
+    """Vaswani et al. 2017: width 512, and 4,000 updates of warmup."""
     schedule = LrSchedule(noam=Noam(factor=1.0, warmup_updates=4000))
 
     peak = learning_rate(schedule, 4000, d_model=512)

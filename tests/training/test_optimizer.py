@@ -85,6 +85,7 @@ def test_three_updates_equal_those_of_torchs_optimizer(
 
 
 def test_a_gradient_below_clip_norm_is_not_changed():
+    """`clip_norm` is far above the norm of this gradient, so that the update leaves it as it is."""
     network = new_network()
     optimizer = flat_optimizer(network, clip_norm=1000.0)
     backward(network)
@@ -98,6 +99,7 @@ def test_a_gradient_below_clip_norm_is_not_changed():
 
 @pytest.mark.parametrize("clip_norm", [0.5, 2.0])
 def test_a_gradient_above_clip_norm_is_scaled_to_it(clip_norm):
+    """The loss is multiplied by 10, which makes the gradient more than twice as large."""
     network = new_network()
     optimizer = flat_optimizer(network, clip_norm=clip_norm)
     backward(network, factor=10)

@@ -79,7 +79,10 @@ def test_the_weights_of_all_kept_checkpoints_are_exported(tmp_path, output, corp
 
 
 @pytest.mark.parametrize("update", ["0000010", "0000030", "0000035"])
-def test_exported_weights_have_the_bytes_of_the_checkpoint(work, output, corpus, update):
+def test_exported_weights_have_the_bytes_of_the_checkpoint(tmp_path, output, corpus, update):
+    work = tmp_path / "work"
+    save_checkpoints(work, updates=[10, 30, 35])
+
     export_checkpoints(job_on(corpus), work, FINGERPRINTS, output)
 
     saved_weights = work / f"checkpoint-{update}" / checkpoint.MODEL

@@ -56,7 +56,10 @@ def cosine(max_updates, min_lr=0.0, warmup_updates=0):
     ],
 )
 def test_a_warmup_as_long_as_the_training_or_longer_is_noted(schedule, warmup_updates):
-    assert notes_on(max_updates=700, lr_schedule=schedule) == [
+    """The learning rate rises during warmup and then falls; here it would only rise."""
+    notes = notes_on(max_updates=700, lr_schedule=schedule)
+
+    assert notes == [
         f"train.lr_schedule: warmup_updates {warmup_updates} is not below max_updates 700: the "
         "learning rate rises until the end. Lower warmup_updates"
     ]
@@ -88,7 +91,10 @@ def test_a_warmup_shorter_than_the_training_is_not_noted(schedule):
     ],
 )
 def test_a_cosine_schedule_shorter_than_the_training_is_noted(min_lr, remaining_updates):
-    assert notes_on(max_updates=200, lr_schedule=cosine(50, min_lr=min_lr)) == [
+    """The learning rate falls to `min_lr` in 50 updates, and stays there for 150 more."""
+    notes = notes_on(max_updates=200, lr_schedule=cosine(max_updates=50, min_lr=min_lr))
+
+    assert notes == [
         f"train.lr_schedule.cosine.max_updates 50 is below max_updates 200: {remaining_updates}. "
         "Set both to one number"
     ]
@@ -170,6 +176,7 @@ def test_patience_that_can_end_the_training_at_its_last_update_is_not_noted():
 
 
 def test_patience_shorter_than_warmup_is_noted_for_a_training_without_max_updates():
+    """If the first validation stays the best, one more ends the training, at update 20 of 21."""
     settings = systems.train(
         max_updates=None,
         patience=1,

@@ -130,6 +130,7 @@ def test_a_training_ended_by_patience_with_bleu_says_why():
 
 
 def test_a_training_ended_after_warmup_with_a_loss_that_rose_has_no_warning():
+    """A warning would say that it may have ended too early: in its warmup, or while it learned."""
     validations = [
         validation(20, loss=2.0, bleu=5.0),  # the best loss
         validation(30, loss=2.5, bleu=9.0),
