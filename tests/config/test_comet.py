@@ -12,7 +12,8 @@ def test_params_without_the_section_name_no_comet_model(tmp_path):
     assert read_params(tmp_path).comet is None
 
 
-def test_the_section_names_a_comet_model(tmp_path):
+def test_the_section_comet_names_the_model_that_scores_translations(tmp_path):
+    """MODEL is the entry of a model in the folder comet/own-model, with its hash."""
     settings = read_params(tmp_path, f"{PARAMS}comet:\n  own-model: {MODEL}\n")
 
     assert list(settings.comet) == ["own-model"]
@@ -22,6 +23,7 @@ def test_the_section_names_a_comet_model(tmp_path):
 
 
 def test_a_second_comet_model_is_refused(tmp_path):
+    """The report has one column for COMET, so a project scores with one model."""
     text = f"{PARAMS}comet:\n  own-model: {MODEL}\n  other-model: {MODEL}\n"
 
     message = params_error(tmp_path, text)
@@ -30,6 +32,7 @@ def test_a_second_comet_model_is_refused(tmp_path):
 
 
 def test_an_empty_comet_section_is_refused(tmp_path):
+    """The key `comet:` stands without a model after it."""
     text = replace_once(PARAMS, "systems:\n", "comet:\nsystems:\n")
 
     message = params_error(tmp_path, text)

@@ -69,6 +69,10 @@ def test_a_direction_is_a_corpus_of_one_language_pair(tmp_path):
 
 
 def test_the_texts_of_a_direction_are_named_after_it(tmp_path):
+    """The corpus `many` trains en-de, de-en and en-fr on the text `phrasebook`.
+
+    A fourth direction, de-fr, is zero-shot: it has no training text.
+    """
     files = read_corpora(tmp_path, SEVERAL_DIRECTIONS).corpus("many").files
 
     trained_texts = ["en-de-phrasebook", "de-en-phrasebook", "en-fr-phrasebook"]
@@ -77,7 +81,10 @@ def test_the_texts_of_a_direction_are_named_after_it(tmp_path):
 
 
 def test_a_zero_shot_direction_has_only_test_sets(tmp_path):
-    """The system is tested on this direction without any training text for it."""
+    """A system is tested on a zero-shot direction without having trained on it.
+
+    In the corpus `many` this is de-fr; the other three directions are trained.
+    """
     files = read_corpora(tmp_path, SEVERAL_DIRECTIONS).corpus("many").files
 
     trained_texts = ["en-de-phrasebook", "de-en-phrasebook", "en-fr-phrasebook"]
@@ -99,6 +106,7 @@ def test_each_target_language_has_a_tag(tmp_path):
 
 
 def test_each_direction_is_listed_among_the_language_pairs(tmp_path):
+    """The corpus `own` has one pair; `many` has three trained directions and a zero-shot one."""
     settings = read_corpora(tmp_path, SEVERAL_DIRECTIONS)
 
     assert list(settings.language_pairs()) == [
@@ -182,6 +190,10 @@ def test_each_direction_is_listed_among_the_language_pairs(tmp_path):
     ],
 )
 def test_a_mistake_in_directions_is_reported_in_one_line(tmp_path, old, new, line, message):
+    """The corpus `many` has the directions en-de, de-en, en-fr and, zero-shot, de-fr.
+
+    Each case replaces one place of its settings, which begin in line 19 of params.yaml.
+    """
     error = corpora_error(tmp_path, replace_once(SEVERAL_DIRECTIONS, old, new))
 
     assert "\n" not in error
@@ -203,6 +215,7 @@ def test_a_mistake_in_directions_is_reported_in_one_line(tmp_path, old, new, lin
     ],
 )
 def test_directions_need_two_entries_and_a_trained_one(tmp_path, directions, message):
+    """A corpus with one direction would be an ordinary corpus with source and target."""
     before, _, after = SEVERAL_DIRECTIONS.partition("    directions:\n")
     after_directions = after[after.index("    split:") :]
 
@@ -212,6 +225,7 @@ def test_directions_need_two_entries_and_a_trained_one(tmp_path, directions, mes
 
 
 def test_the_text_of_a_corpus_must_be_described_in_the_folder_corpora(tmp_path):
+    """`from` takes the name of a file in corpora/, not a path such as ../corpora/phrasebook."""
     corpus = ONE_PAIR.replace("phrasebook", "../corpora/phrasebook", 1)
 
     error = corpora_error(tmp_path, corpus)
@@ -231,7 +245,11 @@ def test_a_segmenter_needs_a_language_without_spaces(tmp_path):
     assert "this corpus has en, de and fr: use moses" in error
 
 
-def test_only_directions_with_such_a_language_use_the_segmenter(tmp_path):
+def test_only_directions_with_a_language_without_spaces_use_the_segmenter(tmp_path):
+    """With tokenize.name segmenter, Chinese (zh) is divided into words by a segmenter.
+
+    The direction en-de of the same corpus uses the Moses tokenizer.
+    """
     text = (
         "{a: {license_and_citation: own, source: {path: inputs/a.en}, target: {path: inputs/a.zh}}}"
     )
@@ -285,6 +303,7 @@ FEWER_DIRECTIONS = "  fewer: {like: many, directions: {en-fr: null, de-fr: null}
 
 
 def test_a_corpus_may_use_the_vocabulary_of_a_corpus_with_more_languages(tmp_path):
+    """The corpus `fewer` has two of the four directions of `many`: en-de and de-en."""
     settings = read_corpora(
         tmp_path,
         ONE_PAIR + SEVERAL_DIRECTIONS + FEWER_DIRECTIONS,
@@ -317,6 +336,11 @@ def test_a_corpus_may_use_the_vocabulary_of_a_corpus_with_more_languages(tmp_pat
 def test_a_vocabulary_that_lacks_languages_or_tags_of_a_corpus_is_refused(
     tmp_path, vocabularies, message
 ):
+    """`fewer: many` means: the corpus `fewer` uses the vocabulary of `many`.
+
+    `many` translates between en, de and fr, `fewer` between en and de, each with tags for the
+    target language; `one` translates de to en without tags.
+    """
     error = corpora_error(
         tmp_path,
         ONE_PAIR + SEVERAL_DIRECTIONS + FEWER_DIRECTIONS,

@@ -351,6 +351,7 @@ def test_decoding_that_the_model_or_vocabulary_does_not_allow_is_reported(
 def test_the_message_about_too_few_checkpoints_says_how_to_keep_enough(
     tmp_path, max_updates, average, keep_last, keep_best, remedy
 ):
+    """A checkpoint is saved and validated every 5 updates; training keeps the last and the best."""
     text = replace_once(PARAMS, "max_updates: 10", f"max_updates: {max_updates}")
     text = replace_once(text, "average: {last: 2}", f"average: {{{average}}}")
     text = replace_once(text, "keep_last: 2", f"keep_last: {keep_last}")

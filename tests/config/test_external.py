@@ -19,24 +19,27 @@ ONLINE = f"""\
       held-out: {{path: inputs/external/a.no, sha256: {SHA256}}}
 """
 # PARAMS trains the system `base` on the corpus `own`, whose test set is held-out.
-TEXT = replace_once(PARAMS, "published: []\n", ONLINE)
-TWO_CORPORA = replace_once(TEXT, "systems:\n", "  more: {like: own, split: {seed: 2}}\nsystems:\n")
-# The lines of TEXT that messages name.
-NAME_LINE = line_number(TEXT, "  online-a:")
+PARAMS_WITH_EXTERNAL = replace_once(PARAMS, "published: []\n", ONLINE)
+PARAMS_WITH_TWO_CORPORA = replace_once(
+    PARAMS_WITH_EXTERNAL, "systems:\n", "  more: {like: own, split: {seed: 2}}\nsystems:\n"
+)
+# The lines of PARAMS_WITH_EXTERNAL that messages name.
+NAME_LINE = line_number(PARAMS_WITH_EXTERNAL, "  online-a:")
 ABOUT_LINE = NAME_LINE + 1
 TRANSLATIONS_LINE = NAME_LINE + 2
 FILE_LINE = NAME_LINE + 3
 
 
 def test_an_external_system_has_a_description_and_translations(tmp_path):
-    system = read_params(tmp_path, TEXT).external_systems_on("own")["online-a"]
+    system = read_params(tmp_path, PARAMS_WITH_EXTERNAL).external_systems_on("own")["online-a"]
 
     assert system.about == "system A, 3 May"
     assert system.translations["held-out"].path == "inputs/external/a.no"
 
 
 def test_an_external_system_is_not_a_trained_system(tmp_path):
-    settings = read_params(tmp_path, TEXT)
+    """The translations of `online-a` were made elsewhere; `base` is trained here."""
+    settings = read_params(tmp_path, PARAMS_WITH_EXTERNAL)
 
     assert settings.trained_systems == ["base"]
     with pytest.raises(UserError, match="online-a is an external system, without a model here"):
@@ -44,8 +47,13 @@ def test_an_external_system_is_not_a_trained_system(tmp_path):
 
 
 def test_an_external_system_is_scored_only_with_the_first_seed(tmp_path):
-    """Its translations are the same for all seeds."""
-    settings = read_params(tmp_path, replace_once(TEXT, "seeds: [1]", "seeds: [3, 1]"))
+    """Its translations are the same for all seeds.
+
+    `base` is trained here, `online-a` is external.
+    """
+    settings = read_params(
+        tmp_path, replace_once(PARAMS_WITH_EXTERNAL, "seeds: [1]", "seeds: [3, 1]")
+    )
 
     trained = [Run("base", "own", 3), Run("base", "own", 1)]
     assert trained_runs(settings) == trained
@@ -53,14 +61,18 @@ def test_an_external_system_is_scored_only_with_the_first_seed(tmp_path):
 
 
 def test_the_score_stage_of_an_external_system_has_the_first_seed_for_any_seed(tmp_path):
-    settings = read_params(tmp_path, replace_once(TEXT, "seeds: [1]", "seeds: [3, 1]"))
+    settings = read_params(
+        tmp_path, replace_once(PARAMS_WITH_EXTERNAL, "seeds: [1]", "seeds: [3, 1]")
+    )
 
     assert settings.stage("score", "online-a", "own", 1) == "score@online-a-own-3"
 
 
 def test_the_results_list_an_external_system_with_each_seed(tmp_path):
-    """So it is compared with the trained systems of each seed."""
-    settings = read_params(tmp_path, replace_once(TEXT, "seeds: [1]", "seeds: [3, 1]"))
+    """So `online-a`, which is external, can be compared with each seed of `base`."""
+    settings = read_params(
+        tmp_path, replace_once(PARAMS_WITH_EXTERNAL, "seeds: [1]", "seeds: [3, 1]")
+    )
 
     assert all_runs(settings) == [
         Run("base", "own", 3),
@@ -70,9 +82,9 @@ def test_the_results_list_an_external_system_with_each_seed(tmp_path):
     ]
 
 
-def test_stages_read_the_external_system_as_params_has_it(tmp_path):
+def test_stages_read_the_same_external_system_as_params_yaml_describes(tmp_path):
     """Stages read a JSON file that the stage resolve writes."""
-    text = replace_once(TWO_CORPORA, "    about", "    corpora: {more: {}}\n    about")
+    text = replace_once(PARAMS_WITH_TWO_CORPORA, "    about", "    corpora: {more: {}}\n    about")
     settings = read_params(tmp_path, text)
 
     write_resolved(tmp_path)
@@ -81,7 +93,8 @@ def test_stages_read_the_external_system_as_params_has_it(tmp_path):
 
 
 def test_an_external_system_may_have_translations_for_one_corpus_only(tmp_path):
-    text = replace_once(TWO_CORPORA, "    about", "    corpora: {more: {}}\n    about")
+    """There are two corpora, `own` and `more`; the external system `online-a` lists `more`."""
+    text = replace_once(PARAMS_WITH_TWO_CORPORA, "    about", "    corpora: {more: {}}\n    about")
 
     settings = read_params(tmp_path, text)
 
@@ -92,22 +105,28 @@ def test_an_external_system_may_have_translations_for_one_corpus_only(tmp_path):
 @pytest.mark.parametrize("setting", ["model", "train", "average", "decode", "arithmetic"])
 def test_the_resolved_settings_of_training_are_false_for_an_external_system(tmp_path, setting):
     """DVC needs a value of each setting for each system."""
-    runs = read_params(tmp_path, TEXT).resolved()["runs"]
+    runs = read_params(tmp_path, PARAMS_WITH_EXTERNAL).resolved()["runs"]
 
     assert runs["online-a"]["own"][setting] is False
 
 
 def test_the_resolved_translations_are_false_for_a_trained_system(tmp_path):
     """DVC needs a value of each setting for each system."""
-    runs = read_params(tmp_path, TEXT).resolved()["runs"]
+    runs = read_params(tmp_path, PARAMS_WITH_EXTERNAL).resolved()["runs"]
 
     assert runs["base"]["own"]["translations"] is False
 
 
 def test_an_external_system_may_have_other_translations_for_each_corpus(tmp_path):
+    """There are two corpora, `own` and `more`.
+
+    The file a.no is the default, b.no that of `more`.
+    """
     own_files = f"translations: {{held-out: {{path: inputs/external/b.no, sha256: {64 * 'b'}}}}}"
     corpora = f"    corpora: {{own: {{}}, more: {{{own_files}}}}}\n"
-    settings = read_params(tmp_path, replace_once(TWO_CORPORA, "    about", f"{corpora}    about"))
+    settings = read_params(
+        tmp_path, replace_once(PARAMS_WITH_TWO_CORPORA, "    about", f"{corpora}    about")
+    )
 
     system_on_own = settings.external_systems_on("own")["online-a"]
     system_on_more = settings.external_systems_on("more")["online-a"]
@@ -117,19 +136,26 @@ def test_an_external_system_may_have_other_translations_for_each_corpus(tmp_path
 
 
 def test_an_external_system_does_not_change_the_fingerprint_of_a_trained_one(tmp_path):
-    """A new row makes no training out of date."""
+    """Adding an external system to params.yaml makes no training out of date.
+
+    A fingerprint is the hash of the settings that affect a result.
+    """
     trained_run = Run("base", "own", 1)
 
     fingerprint_without = settings_sha256(read_params(tmp_path, PARAMS), trained_run)
-    fingerprint_with = settings_sha256(read_params(tmp_path, TEXT), trained_run)
+    fingerprint_with = settings_sha256(read_params(tmp_path, PARAMS_WITH_EXTERNAL), trained_run)
 
     assert fingerprint_with == fingerprint_without
 
 
 def test_other_translations_change_the_fingerprint_of_an_external_system(tmp_path):
+    """A fingerprint, the hash of the settings that affect a result, decides what is out of date.
+
+    Other translations are scored again.
+    """
     external_run = Run("online-a", "own", 1)
-    settings = read_params(tmp_path, TEXT)
-    changed_settings = read_params(tmp_path, replace_once(TEXT, SHA256, 64 * "b"))
+    settings = read_params(tmp_path, PARAMS_WITH_EXTERNAL)
+    changed_settings = read_params(tmp_path, replace_once(PARAMS_WITH_EXTERNAL, SHA256, 64 * "b"))
 
     fingerprints = {
         settings_sha256(settings, external_run),
@@ -216,7 +242,7 @@ def test_other_translations_change_the_fingerprint_of_an_external_system(tmp_pat
     ],
 )
 def test_a_mistake_in_an_external_system_is_reported_in_one_line(tmp_path, old, new, message):
-    error = params_error(tmp_path, replace_once(TEXT, old, new))
+    error = params_error(tmp_path, replace_once(PARAMS_WITH_EXTERNAL, old, new))
 
     assert message in error
     assert "\n" not in error
@@ -231,19 +257,23 @@ def test_a_mistake_in_an_external_system_is_reported_in_one_line(tmp_path, old, 
     ],
 )
 def test_translations_must_name_a_file_for_a_test_set(tmp_path, translations, message):
+    """ONLINE is the entry of the external system `online-a`; here its translations are wrong."""
     before_translations = ONLINE[: ONLINE.index("    translations")]
     online = f"{before_translations}    {translations}\n"
 
-    error = params_error(tmp_path, replace_once(TEXT, ONLINE, online))
+    error = params_error(tmp_path, replace_once(PARAMS_WITH_EXTERNAL, ONLINE, online))
 
     assert f"params.yaml:{TRANSLATIONS_LINE}: systems.online-a.translations: " in error
     assert error.endswith(message)
 
 
 def test_an_experiment_with_only_external_systems_is_refused(tmp_path):
-    base = TEXT[TEXT.index("  base:\n") : TEXT.index(ONLINE)]
+    """The system `base` is removed from params.yaml, which leaves `online-a`, an external one."""
+    base = PARAMS_WITH_EXTERNAL[
+        PARAMS_WITH_EXTERNAL.index("  base:\n") : PARAMS_WITH_EXTERNAL.index(ONLINE)
+    ]
 
-    error = params_error(tmp_path, replace_once(TEXT, base, ""))
+    error = params_error(tmp_path, replace_once(PARAMS_WITH_EXTERNAL, base, ""))
 
     message = "systems: all systems are external: add one that is trained here, the baseline"
     assert message in error
@@ -253,7 +283,7 @@ def test_an_experiment_with_only_external_systems_is_refused(tmp_path):
 @pytest.mark.parametrize("first_seed", [1, 2])
 def test_the_resolved_translations_contain_the_first_seed(tmp_path, first_seed):
     """DVC compares them, so another first seed runs the stage again that copies translations."""
-    text = replace_once(TEXT, "seeds: [1]", f"seeds: [{first_seed}, 3]")
+    text = replace_once(PARAMS_WITH_EXTERNAL, "seeds: [1]", f"seeds: [{first_seed}, 3]")
 
     settings = read_params(tmp_path, text)
 
@@ -264,7 +294,8 @@ def test_the_resolved_translations_contain_the_first_seed(tmp_path, first_seed):
 
 @pytest.mark.parametrize("first_seed", [1, 2])
 def test_stages_read_the_settings_of_any_first_seed(tmp_path, first_seed):
-    text = replace_once(TEXT, "seeds: [1]", f"seeds: [{first_seed}, 3]")
+    """The translations of an external system are copied once, for the first seed."""
+    text = replace_once(PARAMS_WITH_EXTERNAL, "seeds: [1]", f"seeds: [{first_seed}, 3]")
     settings = read_params(tmp_path, text)
 
     write_resolved(tmp_path)
@@ -287,14 +318,17 @@ def test_a_system_with_a_description_needs_translations(tmp_path, translations, 
     """Only external systems have `about`, so the message does not ask for a training instead."""
     before_translations = ONLINE[: ONLINE.index("    translations")]
 
-    error = params_error(tmp_path, replace_once(TEXT, ONLINE, before_translations + translations))
+    error = params_error(
+        tmp_path, replace_once(PARAMS_WITH_EXTERNAL, ONLINE, before_translations + translations)
+    )
 
     assert message in error
     assert "train" not in error
 
 
 def test_a_training_cannot_start_from_an_external_system(tmp_path):
-    text = replace_once(TEXT, ONLINE, f"{ONLINE}  tuned:\n    like: base\n")
+    """The system `tuned` is to start from the weights of `online-a`, which is external."""
+    text = replace_once(PARAMS_WITH_EXTERNAL, ONLINE, f"{ONLINE}  tuned:\n    like: base\n")
     text += "init_from:\n  tuned: {system: online-a, corpus: own}\n"
 
     error = params_error(tmp_path, text)
@@ -304,7 +338,8 @@ def test_a_training_cannot_start_from_an_external_system(tmp_path):
 
 
 def test_an_external_system_cannot_start_from_a_trained_one(tmp_path):
-    text = f"{TEXT}init_from:\n  online-a: {{system: base, corpus: own}}\n"
+    """`online-a` is external: nothing is trained that could start from the weights of `base`."""
+    text = f"{PARAMS_WITH_EXTERNAL}init_from:\n  online-a: {{system: base, corpus: own}}\n"
 
     error = params_error(tmp_path, text)
 
@@ -314,7 +349,7 @@ def test_an_external_system_cannot_start_from_a_trained_one(tmp_path):
 
 def test_a_mistake_in_a_corpus_is_not_reported_again_for_its_external_system(tmp_path):
     """A corpus with a mistake is ignored afterwards, and systems that need it are not checked."""
-    text = f"{TWO_CORPORA}vocabularies: {{own: own}}\n"
+    text = f"{PARAMS_WITH_TWO_CORPORA}vocabularies: {{own: own}}\n"
 
     error = params_error(tmp_path, text)
 

@@ -25,16 +25,16 @@ SYSTEMS = """\
       other: {train: {label_smoothing: 0.2}, average: {last: null, best: 1}}
 """
 # PARAMS, whose system is `base` and whose corpus is `own`, with these.
-TEXT = replace_once(PARAMS, "systems:\n", f"{CORPUS}systems:\n")
-TEXT = replace_once(TEXT, "published: []", f"{SYSTEMS}published: []")
-TEXT = replace_once(TEXT, "keep_best: 0", "keep_best: 1")
-BIG_LINE = line_number(TEXT, "  big: {")
-CORPUS_OF_SOME_LINE = line_number(TEXT, "      other: {train")
+PARAMS_WITH_LIKE = replace_once(PARAMS, "systems:\n", f"{CORPUS}systems:\n")
+PARAMS_WITH_LIKE = replace_once(PARAMS_WITH_LIKE, "published: []", f"{SYSTEMS}published: []")
+PARAMS_WITH_LIKE = replace_once(PARAMS_WITH_LIKE, "keep_best: 0", "keep_best: 1")
+BIG_LINE = line_number(PARAMS_WITH_LIKE, "  big: {")
+CORPUS_OF_SOME_LINE = line_number(PARAMS_WITH_LIKE, "      other: {train")
 
 
 def test_a_system_inherits_the_settings_that_it_does_not_change(tmp_path):
     """`big` is like `base`, but its d_ff is 32 and its beam is 3."""
-    settings = read_params(tmp_path, TEXT)
+    settings = read_params(tmp_path, PARAMS_WITH_LIKE)
     base = settings.system_settings("base")
     big = settings.system_settings("big")
 
@@ -46,8 +46,8 @@ def test_a_system_inherits_the_settings_that_it_does_not_change(tmp_path):
 
 
 def test_a_system_inherits_from_a_system_that_inherits(tmp_path):
-    """`bigger` is like `big`, which is like `base`."""
-    settings = read_params(tmp_path, TEXT)
+    """`bigger` is like `big` with d_model 16; `big` is like `base` with d_ff 32 and beam 3."""
+    settings = read_params(tmp_path, PARAMS_WITH_LIKE)
     big = settings.system_settings("big")
     bigger = settings.system_settings("bigger")
 
@@ -57,15 +57,22 @@ def test_a_system_inherits_from_a_system_that_inherits(tmp_path):
 
 
 def test_null_removes_an_inherited_setting(tmp_path):
-    """`rotary` replaces the learning-rate schedule of `base`."""
-    schedule = read_params(tmp_path, TEXT).system_settings("rotary").train.lr_schedule
+    """`rotary` is like `base`, but its learning-rate schedule is constant.
+
+    It sets the schedule of `base`, inverse_sqrt, to null.
+    """
+    schedule = read_params(tmp_path, PARAMS_WITH_LIKE).system_settings("rotary").train.lr_schedule
 
     assert schedule.inverse_sqrt is None
     assert schedule.constant is not None
 
 
 def test_inherited_settings_are_equal_to_settings_written_in_full(tmp_path):
-    settings = read_params(tmp_path, TEXT)
+    """`big` is like `base`, but its d_ff is 32 and its beam is 3.
+
+    Both spellings have one fingerprint.
+    """
+    settings = read_params(tmp_path, PARAMS_WITH_LIKE)
     base = settings.system_settings("base")
     big = settings.system_settings("big")
     text = replace_once(PARAMS, "d_ff: 16", "d_ff: 32")
@@ -81,7 +88,7 @@ def test_inherited_settings_are_equal_to_settings_written_in_full(tmp_path):
 
 def test_a_corpus_inherits_the_settings_that_it_does_not_change(tmp_path):
     """`other` is like `own`, but its target is English, and it has no filter by length ratio."""
-    corpora = read_params(tmp_path, TEXT).corpora
+    corpora = read_params(tmp_path, PARAMS_WITH_LIKE).corpora
     own = corpora["own"]
     other = corpora["other"]
 
@@ -93,8 +100,8 @@ def test_a_corpus_inherits_the_settings_that_it_does_not_change(tmp_path):
 
 
 def test_a_system_may_have_other_settings_on_one_corpus(tmp_path):
-    """`some` changes label smoothing and averaging on the corpus `other`."""
-    settings = read_params(tmp_path, TEXT)
+    """`some` is like `base`, but changes label smoothing and averaging on the corpus `other`."""
+    settings = read_params(tmp_path, PARAMS_WITH_LIKE)
     some = settings.system_settings("some")
     base_on_other = settings.system_on("base", "other")
 
@@ -107,7 +114,7 @@ def test_a_system_may_have_other_settings_on_one_corpus(tmp_path):
 
 def test_a_system_that_lists_corpora_is_trained_only_on_them(tmp_path):
     """`some` lists the corpus `other`."""
-    settings = read_params(tmp_path, TEXT)
+    settings = read_params(tmp_path, PARAMS_WITH_LIKE)
 
     assert ("some", "own", 1) not in trained_runs(settings)
     assert "some" not in settings.trained_systems_on("own")
@@ -117,15 +124,19 @@ def test_a_system_that_lists_corpora_is_trained_only_on_them(tmp_path):
 
 
 def test_shown_settings_name_the_corpora_of_a_system_that_is_not_trained_on_all(tmp_path):
-    shown = dotted_settings(read_params(tmp_path, TEXT), "some")
+    shown = dotted_settings(read_params(tmp_path, PARAMS_WITH_LIKE), "some")
 
     assert shown["corpora"] == "other"
     assert shown["train.label_smoothing"] == "0.2"
 
 
 def test_settings_that_differ_between_corpora_are_shown_for_each_corpus(tmp_path):
+    """The system `base` has a beam of 1 on the corpus `own` and of 5 on `other`.
+
+    The report shows settings by dotted keys such as decode.beam.
+    """
     corpora_of_base = "    corpora: {own: {}, other: {decode: {beam: 5}}}\n"
-    text = TEXT.replace("  big:", f"{corpora_of_base}  big:", 1)
+    text = PARAMS_WITH_LIKE.replace("  big:", f"{corpora_of_base}  big:", 1)
 
     shown = dotted_settings(read_params(tmp_path, text), "base")
 
@@ -168,8 +179,8 @@ def test_settings_that_differ_between_corpora_are_shown_for_each_corpus(tmp_path
     ],
 )
 def test_a_mistake_in_like_or_from_is_reported(tmp_path, old, new, message):
-    assert old in TEXT
-    text = TEXT.replace(old, new, 1)
+    assert old in PARAMS_WITH_LIKE
+    text = PARAMS_WITH_LIKE.replace(old, new, 1)
 
     assert message in params_error(tmp_path, text)
 
@@ -224,15 +235,19 @@ def test_a_mistake_in_like_or_from_is_reported(tmp_path, old, new, message):
 def test_a_mistake_in_changed_settings_is_reported_at_the_system_that_changes_them(
     tmp_path, old, new, message
 ):
-    assert old in TEXT
-    text = TEXT.replace(old, new, 1)
+    """Each case makes a mistake in an entry that inherits from `base` by `like`.
+
+    The message names the line of that entry, not of the entry that it inherits from.
+    """
+    assert old in PARAMS_WITH_LIKE
+    text = PARAMS_WITH_LIKE.replace(old, new, 1)
 
     assert message in params_error(tmp_path, text)
 
 
 def test_a_contradiction_with_inherited_settings_is_reported_at_the_inheriting_system(tmp_path):
     """`base` averages the last two checkpoints, and `big` keeps only one of them."""
-    text = replace_once(TEXT, "model: {d_ff: 32}", "train: {keep_last: 1}")
+    text = replace_once(PARAMS_WITH_LIKE, "model: {d_ff: 32}", "train: {keep_last: 1}")
 
     error = params_error(tmp_path, text)
 
@@ -241,7 +256,8 @@ def test_a_contradiction_with_inherited_settings_is_reported_at_the_inheriting_s
 
 
 def test_all_mistakes_are_reported_at_once_and_not_again_where_they_are_inherited(tmp_path):
-    text = replace_once(TEXT, "seeds: [1]", "seeds: [one]")
+    """There are three: in `seeds`, in `base`, from which others inherit, and in `big`."""
+    text = replace_once(PARAMS_WITH_LIKE, "seeds: [1]", "seeds: [one]")
     text = replace_once(text, "heads: 2", "head: 2")  # of base, from which other systems inherit
     text = replace_once(text, "d_ff: 32", "d_ff: none")
 
@@ -254,7 +270,7 @@ def test_all_mistakes_are_reported_at_once_and_not_again_where_they_are_inherite
 
 def test_a_corpus_or_system_with_a_mistake_does_not_hide_other_mistakes(tmp_path):
     """The corpus `other` and the system `rotary` cannot be read, but their names are known."""
-    text = replace_once(TEXT, "seeds: [1]", "seed: [1]")
+    text = replace_once(PARAMS_WITH_LIKE, "seeds: [1]", "seed: [1]")
     text = replace_once(text, "heads: 2", "head: 2")
     text = replace_once(text, "d_ff: 32", "d_ff: none")
     text = replace_once(text, "other: {like: own,", "other: {from: none,")
@@ -306,11 +322,15 @@ def params_with_described_corpus(settings):
     """
     vocabulary = "vocabulary: {words: {max_size: 9}}"
     corpus = f"  back: {{from: mine, {settings}, {vocabulary}}}\n"
-    text = replace_once(TEXT, "systems:\n", f"{corpus}systems:\n")
+    text = replace_once(PARAMS_WITH_LIKE, "systems:\n", f"{corpus}systems:\n")
     return replace_once(text, "tie_embeddings: all", "tie_embeddings: none")
 
 
 def test_a_described_corpus_provides_the_texts_in_the_languages_of_an_entry(tmp_path):
+    """corpora/mine.yaml describes texts in German, Norwegian and English.
+
+    The corpus `back`, from Norwegian to German, takes two of these languages.
+    """
     write_described_corpus(tmp_path)
     text = params_with_described_corpus("source: no, target: de")
 
@@ -356,6 +376,10 @@ def test_a_described_corpus_provides_the_texts_in_the_languages_of_an_entry(tmp_
 def test_languages_that_a_described_corpus_does_not_provide_are_reported(
     tmp_path, languages, message
 ):
+    """corpora/mine.yaml has a training text in German, Norwegian and English.
+
+    Its test set `first` lacks English.
+    """
     write_described_corpus(tmp_path)
 
     with pytest.raises(UserError, match=message):
@@ -363,7 +387,10 @@ def test_languages_that_a_described_corpus_does_not_provide_are_reported(
 
 
 def test_an_entry_may_change_and_remove_files_of_a_described_corpus(tmp_path):
-    """A file may be named by its language, here `no`, or by its side."""
+    """corpora/mine.yaml has the training text `a` and the test set `first`.
+
+    A file may be named by its language, here `no`, or by its side, here `target`.
+    """
     write_described_corpus(tmp_path)
     languages = "source: no, target: de"
     described = read_params(tmp_path, params_with_described_corpus(languages)).corpus("back").files
@@ -383,6 +410,7 @@ def test_an_entry_may_change_and_remove_files_of_a_described_corpus(tmp_path):
 
 
 def test_a_mistake_in_the_description_of_a_corpus_is_reported_in_its_file(tmp_path):
+    """The key `path` is misspelled in line 4 of corpora/mine.yaml."""
     write_described_corpus(
         tmp_path, replace_once(DESCRIBED_CORPUS, "path: inputs/a.de", "pth: inputs/a.de")
     )

@@ -9,7 +9,7 @@ from params import PARAMS, line_number, params_error, read_params, replace_once
 START = "{system: base, corpus: own}"
 # PARAMS trains the system `base` on the corpus `own`. Here `fine` starts from its weights, and is
 # trained on the corpus `more`, which has the vocabulary of `own`.
-TEXT = replace_once(
+PARAMS_WITH_INIT_FROM = replace_once(
     PARAMS,
     "systems:\n",
     """\
@@ -21,8 +21,8 @@ vocabularies: {more: own}
 systems:
 """,
 )
-TEXT = replace_once(
-    TEXT,
+PARAMS_WITH_INIT_FROM = replace_once(
+    PARAMS_WITH_INIT_FROM,
     "published: []\n",
     f"""\
   fine:
@@ -32,11 +32,12 @@ init_from:
   fine: {START}
 """,
 )
-START_LINE = line_number(TEXT, f"  fine: {START}")
+START_LINE = line_number(PARAMS_WITH_INIT_FROM, f"  fine: {START}")
 
 
 def test_a_system_may_start_from_the_weights_of_another(tmp_path):
-    settings = read_params(tmp_path, TEXT)
+    """`fine` on the corpus `more` starts from the weights of `base` on `own`."""
+    settings = read_params(tmp_path, PARAMS_WITH_INIT_FROM)
 
     assert settings.trained_systems == ["base", "fine"]
     assert settings.system_settings("base").train.init_from is None
@@ -44,34 +45,36 @@ def test_a_system_may_start_from_the_weights_of_another(tmp_path):
 
 
 def test_a_training_that_starts_from_another_has_its_own_stage(tmp_path):
-    settings = read_params(tmp_path, TEXT)
+    settings = read_params(tmp_path, PARAMS_WITH_INIT_FROM)
 
     assert settings.stage("train", "fine", "more", 1) == "train@fine-more-1"
 
 
 def test_the_flat_settings_for_mlflow_contain_the_start(tmp_path):
-    fine = read_params(tmp_path, TEXT).system_settings("fine")
+    fine = read_params(tmp_path, PARAMS_WITH_INIT_FROM).system_settings("fine")
 
     assert flatten_settings(fine)["train.init_from.system"] == "base"
 
 
 def test_the_resolved_settings_for_dvc_contain_the_start(tmp_path):
-    runs = read_params(tmp_path, TEXT).resolved()["runs"]
+    runs = read_params(tmp_path, PARAMS_WITH_INIT_FROM).resolved()["runs"]
 
     assert runs["fine"]["more"]["train"]["init_from"] == {"system": "base", "corpus": "own"}
     assert "init_from" not in runs["base"]["own"]["train"]
 
 
 def test_a_corpus_may_use_the_vocabulary_of_another(tmp_path):
-    settings = read_params(tmp_path, TEXT)
+    """params.yaml says `vocabularies: {more: own}`."""
+    settings = read_params(tmp_path, PARAMS_WITH_INIT_FROM)
 
     assert settings.corpus("more").vocabulary.of == "own"
     assert settings.corpus("more").vocabulary.bpe == settings.corpus("own").vocabulary.bpe
     assert settings.corpus("own").vocabulary.of is None
 
 
-def test_a_training_without_a_start_needs_only_its_corpus(tmp_path):
-    references = read_params(tmp_path, TEXT).references()
+def test_a_training_from_random_weights_needs_only_its_corpus(tmp_path):
+    """`needed_by` returns what must be made before the training of `base` on `own`."""
+    references = read_params(tmp_path, PARAMS_WITH_INIT_FROM).references()
 
     needed = needed_by(Entry("own", "base"), references)
 
@@ -79,7 +82,8 @@ def test_a_training_without_a_start_needs_only_its_corpus(tmp_path):
 
 
 def test_a_training_needs_the_training_that_it_starts_from_and_both_corpora(tmp_path):
-    references = read_params(tmp_path, TEXT).references()
+    """`fine`, on the corpus `more`, starts from the weights of `base` on the corpus `own`."""
+    references = read_params(tmp_path, PARAMS_WITH_INIT_FROM).references()
 
     needed = needed_by(Entry("more", "fine"), references)
 
@@ -91,8 +95,9 @@ def test_a_training_needs_the_training_that_it_starts_from_and_both_corpora(tmp_
     }
 
 
-def test_a_shared_vocabulary_and_a_start_are_copied_to_folders_of_their_own(tmp_path):
-    references = read_params(tmp_path, TEXT).references()
+def test_shared_vocabularies_and_start_weights_are_copied_to_folders_of_their_own(tmp_path):
+    """The corpus `more` uses the vocabulary of `own`; `fine` starts from the weights of `base`."""
+    references = read_params(tmp_path, PARAMS_WITH_INIT_FROM).references()
 
     output_paths = set()
     for reference in references:
@@ -102,6 +107,7 @@ def test_a_shared_vocabulary_and_a_start_are_copied_to_folders_of_their_own(tmp_
 
 
 def test_a_training_may_need_a_folder_of_another_project(tmp_path):
+    """`base` starts from the weights in the folder `a`."""
     text = replace_once(
         PARAMS,
         "      max_updates: 10\n",
@@ -113,8 +119,11 @@ def test_a_training_may_need_a_folder_of_another_project(tmp_path):
     assert Entry(folder="a") in needed_by(Entry("own", "base"), references)
 
 
-def test_like_does_not_inherit_the_start(tmp_path):
-    text = replace_once(TEXT, "init_from:\n", "  again: {like: fine}\ninit_from:\n")
+def test_like_does_not_inherit_init_from(tmp_path):
+    """`fine` starts from the weights of `base`; `again`, which is like `fine`, from random ones."""
+    text = replace_once(
+        PARAMS_WITH_INIT_FROM, "init_from:\n", "  again: {like: fine}\ninit_from:\n"
+    )
 
     again = read_params(tmp_path, text).system_settings("again")
 
@@ -122,9 +131,14 @@ def test_like_does_not_inherit_the_start(tmp_path):
 
 
 def test_a_system_may_start_from_a_system_that_is_written_below_it(tmp_path):
-    """DVC orders stages by the files that they read, so the order in params.yaml is free."""
-    base = TEXT[TEXT.index("  base:\n") : TEXT.index("  fine:\n")]
-    text = replace_once(TEXT, base, "")
+    """`base`, from which `fine` starts, is moved below `fine`.
+
+    DVC orders stages by the files that they read, so the order in params.yaml is free.
+    """
+    base = PARAMS_WITH_INIT_FROM[
+        PARAMS_WITH_INIT_FROM.index("  base:\n") : PARAMS_WITH_INIT_FROM.index("  fine:\n")
+    ]
+    text = replace_once(PARAMS_WITH_INIT_FROM, base, "")
     text = replace_once(text, "init_from:\n", f"{base}init_from:\n")
 
     settings = read_params(tmp_path, text)
@@ -134,11 +148,11 @@ def test_a_system_may_start_from_a_system_that_is_written_below_it(tmp_path):
 
 
 def error_after_change(folder, old, new):
-    """Change one place of TEXT, and return the message that reading it ends with.
+    """Change one place of PARAMS_WITH_INIT_FROM, and return the message that reading it ends with.
 
     The message must have one or two lines.
     """
-    message = params_error(folder, replace_once(TEXT, old, new))
+    message = params_error(folder, replace_once(PARAMS_WITH_INIT_FROM, old, new))
     assert len(message.splitlines()) <= 2
     return message
 
@@ -375,7 +389,10 @@ synthetic: {{back: {{part_of: rev, system: {system}, corpus: own}}}}
 def test_a_cycle_of_synthetic_text_and_trainings_is_reported_in_one_line(
     tmp_path, system, sections, cycle
 ):
-    """The message may begin anywhere in the cycle."""
+    """Part of the corpus `rev` is translated by a system on `own`, which itself needs `rev`.
+
+    The message may begin anywhere in the cycle.
+    """
     error = params_error(tmp_path, params_with_synthetic_text(system, sections))
 
     assert "\n" not in error

@@ -76,6 +76,10 @@ def test_every_recipe_tells_editors_where_the_schema_is(recipe):
     ids=str,
 )
 def test_schema_and_pipeline_refuse_the_same_value(tmp_path, params, key, value):
+    """An editor checks params.yaml by the JSON schema while the user types.
+
+    `params` is a valid params.yaml; each case sets one key to a wrong value.
+    """
     *outer_keys, last_key = key.split(".")
     mapping = params
     for outer_key in outer_keys:
@@ -88,6 +92,7 @@ def test_schema_and_pipeline_refuse_the_same_value(tmp_path, params, key, value)
 
 
 def test_schema_and_pipeline_accept_null_for_a_setting_that_is_not_inherited(tmp_path, params):
+    """max_updates is null, which is the same as a missing key: max_epochs ends the training."""
     params["systems"]["small"]["train"] = {"max_updates": None, "max_epochs": 3}
     params["systems"]["small"]["corpora"] = {"phrasebook-en-de": {"decode": {"beam": 1}}}
 
@@ -99,6 +104,7 @@ def test_schema_and_pipeline_accept_null_for_a_setting_that_is_not_inherited(tmp
 def test_schema_and_pipeline_accept_a_system_with_translations_instead_of_training(
     tmp_path, params
 ):
+    """Such a system is external: its translations were made elsewhere."""
     params["systems"]["online"] = {
         "about": "A",
         "translations": TRANSLATIONS,
@@ -115,6 +121,7 @@ def test_schema_and_pipeline_accept_a_system_with_translations_instead_of_traini
 def test_schema_and_pipeline_refuse_a_system_with_translations_and_training(
     tmp_path, params, is_on_one_corpus, setting
 ):
+    """Translations made elsewhere cannot depend on the settings of a training."""
     translations_and_training = {"translations": TRANSLATIONS, setting: {}}
     if is_on_one_corpus:
         corpora = {"phrasebook-en-de": translations_and_training}

@@ -30,6 +30,7 @@ def test_settings_without_a_problem_have_no_notes():
 
 
 def test_a_note_names_a_missing_file_of_a_corpus(project):
+    """`bleuprint check` prints such notes; the settings themselves are valid."""
     (project / "inputs/a.no").unlink()
 
     assert list(params_notes(load_settings())) == [
@@ -93,6 +94,7 @@ def test_spacy_tokenizes_english(project):
     ],
 )
 def test_a_language_that_spacy_cannot_tokenize_is_an_error(project, language, reason):
+    """There is no language `qq`; for Vietnamese (vi), spaCy needs the package Pyvi."""
     set_tokenizer_and_target(project, "spacy", language)
 
     message = f"corpora.own.tokenize: tokenize.name spacy, language .{language}.: .*{reason}"

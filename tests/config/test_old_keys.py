@@ -54,6 +54,7 @@ def assert_each_starts_with(lines, expected_starts):
 
 
 def test_all_old_sections_are_reported_at_once_with_their_lines(tmp_path):
+    """Version 1.0 had these sections; each message tells what to write in their place."""
     path = tmp_path / "params.yaml"
     path.write_text("""\
 systems:
@@ -94,6 +95,7 @@ def params_file(tmp_path):
 
 
 def test_old_names_of_rules_are_reported_with_the_new_ones(params_file):
+    """Version 1.0 called these filters and edits by other names."""
     params_file.write_text("""\
 corpora:
   news:
@@ -137,6 +139,7 @@ def test_old_names_in_the_description_of_a_corpus_are_reported_in_its_file(param
 
 
 def test_old_names_of_sentencepiece_settings_are_reported_with_the_new_ones(params_file):
+    """Version 1.0 called them model and size."""
     params_file.write_text("""\
 corpora:
   news:
@@ -154,6 +157,7 @@ corpora:
 
 
 def test_old_names_of_system_settings_are_reported_with_the_new_ones(params_file):
+    """Version 1.0 called these settings by other names. `keep` is split into three."""
     params_file.write_text("""\
 systems:
   tiny:
@@ -199,6 +203,7 @@ published:
 
 
 def test_old_names_in_all_sections_are_reported_at_once(params_file):
+    """So a user of version 1.0 can correct params.yaml in one go, corpora/news.yaml included."""
     params_file.write_text("""\
 corpora:
   news:
@@ -239,6 +244,10 @@ published:
     ],
 )
 def test_an_old_section_with_any_value_is_reported_in_one_line(params_file, value):
+    """Version 1.0 had `keep: {last: 2}` for today's keep_last.
+
+    A wrong value in it must not end the check with a traceback.
+    """
     text = f"systems:\n  tiny:\n    train: {{keep: {value}}}\n    decode: {value}\n"
     params_file.write_text(text)
 
@@ -249,6 +258,7 @@ def test_an_old_section_with_any_value_is_reported_in_one_line(params_file, valu
 
 
 def test_an_unknown_key_in_an_old_section_is_reported_too(params_file):
+    """In version 1.0, `keep` had the keys last, best and every."""
     params_file.write_text("systems:\n  tiny:\n    train: {keep: {last: 2, newest: 1}}\n")
 
     (line,) = error_lines(params_file)
@@ -261,6 +271,10 @@ def test_an_unknown_key_in_an_old_section_is_reported_too(params_file):
 
 @pytest.mark.parametrize(("recipe", "old_key_count"), OLD_KEYS_IN_RECIPES.items())
 def test_each_old_key_of_a_recipe_of_1_0_is_reported_once(tmp_path, recipe, old_key_count):
+    """The recipes come from the commit of version 1.0 in Git.
+
+    The expected numbers of old keys were counted in them by hand.
+    """
     (tmp_path / "corpora").symlink_to(ROOT / "corpora")
     command = ["git", "show", f"{COMMIT}:recipes/{recipe}.yaml"]
     process = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, encoding="utf-8")
@@ -308,6 +322,7 @@ def assert_wrong_type_is_reported(folder, key, old, new, expected_type):
     ],
 )
 def test_a_renamed_setting_of_a_system_must_be_a_whole_number(tmp_path, key, old):
+    """The new names are checked like the old ones: each case writes x in place of a number."""
     name = key.partition(".")[2]
 
     assert_wrong_type_is_reported(
@@ -335,6 +350,7 @@ def test_a_renamed_setting_of_a_system_must_be_a_whole_number(tmp_path, key, old
 def test_a_renamed_filter_with_a_value_of_the_wrong_type_is_reported(
     tmp_path, key, rule, expected_type
 ):
+    """Each case writes x in place of a value of a filter in the corpus `own`."""
     assert_wrong_type_is_reported(
         tmp_path,
         key=f"corpora.own.filter.{key}",
@@ -345,6 +361,7 @@ def test_a_renamed_filter_with_a_value_of_the_wrong_type_is_reported(
 
 
 def test_the_renamed_edit_html_tags_must_be_a_mapping(tmp_path):
+    """The edit has no settings: `html_tags: {}` turns it on, and x is wrong."""
     assert_wrong_type_is_reported(
         tmp_path,
         key="corpora.own.clean.html_tags",
@@ -361,6 +378,7 @@ def test_the_renamed_edit_html_tags_must_be_a_mapping(tmp_path):
 def test_a_renamed_setting_of_sentencepiece_with_a_wrong_type_is_reported(
     tmp_path, name, expected_type
 ):
+    """Each case writes x in place of a value of the vocabulary of `own`."""
     assert_wrong_type_is_reported(
         tmp_path,
         key=f"corpora.own.vocabulary.sentencepiece.{name}",
@@ -371,6 +389,7 @@ def test_a_renamed_setting_of_sentencepiece_with_a_wrong_type_is_reported(
 
 
 def test_the_renamed_metric_of_a_published_score_must_be_a_known_one(tmp_path):
+    """The metric says how the score was computed; x is not among the known ways."""
     score = "{name: A, source: x, corpus: own, test: held-out, bleu: 3, metric: x}"
 
     assert_wrong_type_is_reported(

@@ -6,7 +6,8 @@ from bleuprint.runtime.errors import UserError
 from params import PARAMS, read_params, replace_once
 
 
-def test_rules_are_sorted_whatever_their_order_in_params(tmp_path):
+def test_rules_run_in_a_fixed_order_whatever_their_order_in_params_yaml(tmp_path):
+    """PARAMS has `clean: {non_printing, unicode}` and `filter: {length_ratio, length}`."""
     corpus = read_params(tmp_path).corpus("own")
 
     # PARAMS has `clean: {non_printing, unicode}` and `filter: {length_ratio, length}`.
@@ -15,6 +16,7 @@ def test_rules_are_sorted_whatever_their_order_in_params(tmp_path):
 
 
 def test_another_order_of_rules_gives_the_same_settings(tmp_path):
+    """So the order in which a user writes the rules makes no result out of date."""
     corpus = read_params(tmp_path).corpus("own")
     reordered = replace_once(
         PARAMS,
@@ -34,6 +36,7 @@ def test_an_empty_filter_has_no_rules(tmp_path):
 
 
 def test_a_whole_number_may_be_written_with_an_exponent(tmp_path):
+    """A number with an exponent is a float in YAML; max_updates must be a whole number."""
     text = replace_once(PARAMS, "max_updates: 10", "max_updates: 1e5")
 
     max_updates = read_params(tmp_path, text).system_settings("base").train.max_updates

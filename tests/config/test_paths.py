@@ -16,6 +16,7 @@ PROJECT = Path("elsewhere")
 
 
 def test_the_outputs_of_a_run_are_in_folders_of_its_system_corpus_and_seed():
+    """A run is the training and evaluation of the system `small` on `news-en-de` with seed 7."""
     run = Run("small", "news-en-de", 7)
 
     assert run.models_folder == Path("models/small/news-en-de/7")

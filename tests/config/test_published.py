@@ -40,6 +40,7 @@ def test_a_name_with_a_non_printing_character_is_refused(tmp_path, name):
     ],
 )
 def test_the_message_about_invalid_bibtex_shows_the_invalid_text(tmp_path, bibtex, shown_text):
+    """A published score may have a BibTeX entry for the paper that it comes from."""
     score = replace_once(SCORE, "metric: intl", f'metric: intl, bibtex: "{bibtex}"')
 
     message = params_error(tmp_path, params_with_published(score))
@@ -65,6 +66,7 @@ def test_a_second_score_of_the_same_system_on_the_same_test_set_is_refused(tmp_p
     ],
 )
 def test_two_scores_may_differ_in_name_source_or_metric(tmp_path, old, new):
+    """Both scores are for the same test set; each case changes one field of the second."""
     second_score = replace_once(SCORE, old, new)
 
     settings = read_params(tmp_path, params_with_published(SCORE, second_score))
@@ -74,6 +76,7 @@ def test_two_scores_may_differ_in_name_source_or_metric(tmp_path, old, new):
 
 @pytest.mark.parametrize("key", ["name", "source"])
 def test_a_blank_name_or_source_is_refused(tmp_path, key):
+    """The table of published scores would have a row without a label."""
     score = re.sub(rf"{key}: \w+", f'{key}: " "', SCORE)
 
     message = params_error(tmp_path, params_with_published(score))

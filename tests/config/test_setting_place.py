@@ -6,7 +6,7 @@ from bleuprint.config.setting_place import place_of_setting
 from params import PARAMS, line_number, replace_once
 
 # PARAMS has the corpus `own` and the system `base`; each of these systems inherits from another.
-TEXT = replace_once(
+PARAMS_WITH_LIKE = replace_once(
     PARAMS,
     "published: []\n",
     """\
@@ -21,9 +21,9 @@ TEXT = replace_once(
 
 
 def place_in_text(folder, dotted_key):
-    """Write TEXT to params.yaml, and return LINE: KEY, the place of a resolved setting."""
+    """Write PARAMS_WITH_LIKE to params.yaml; return LINE: KEY, the place of a resolved setting."""
     path = folder / "params.yaml"
-    path.write_text(TEXT)
+    path.write_text(PARAMS_WITH_LIKE)
     place = place_of_setting(dotted_key.split("."), folder)
     return str(place).removeprefix(f"{path}:")
 
@@ -66,7 +66,12 @@ def place_in_text(folder, dotted_key):
 def test_the_place_of_a_setting_is_the_line_that_sets_it(
     tmp_path, dotted_key, line_start, key_in_params
 ):
-    line = line_number(TEXT, line_start)
+    """A message about a setting names the line of params.yaml to edit.
+
+    `wide` is like `base` with d_model 16; `wider` is like `wide` with 20 updates on the corpus
+    `own`.
+    """
+    line = line_number(PARAMS_WITH_LIKE, line_start)
 
     assert place_in_text(tmp_path, dotted_key) == f"{line}: {key_in_params}"
 
@@ -86,7 +91,8 @@ def test_the_place_of_a_setting_is_the_line_that_sets_it(
 def test_the_place_of_a_setting_that_params_does_not_contain_is_the_entry_around_it(
     tmp_path, dotted_key, line_start, key_in_params
 ):
-    line = line_number(TEXT, line_start)
+    """`wide` is in params.yaml without the setting or corpus; `narrow` is not there at all."""
+    line = line_number(PARAMS_WITH_LIKE, line_start)
 
     assert place_in_text(tmp_path, dotted_key) == f"{line}: {key_in_params}"
 
@@ -100,6 +106,7 @@ def test_the_place_of_a_setting_that_params_does_not_contain_is_the_entry_around
     ],
 )
 def test_the_place_has_a_key_without_a_line_if_params_cannot_be_read(tmp_path, text):
+    """A message still names the file and the key, so that the user knows what is meant."""
     if text is not None:
         (tmp_path / "params.yaml").write_text(text)
 

@@ -126,7 +126,10 @@ def test_the_recipes_are_those_of_1_0():
 
 @pytest.mark.parametrize("recipe", SETTINGS_OF_1_0)
 def test_a_recipe_has_the_settings_of_1_0(recipe):
-    """Only renamed keys and intended changes may differ."""
+    """Only renamed keys and intended changes may differ: results of version 1.0 stay valid.
+
+    Its settings are stored in a file; the keys are translated to today's names.
+    """
     old_values = values_of_1_0(recipe)
     new_values = values_today(recipe)
 

@@ -12,7 +12,7 @@ from params import PARAMS, params_error, read_params, replace_once
 
 # PARAMS trains the system `base` on the corpus `own`. Here it translates the German text of the
 # corpus `more` to Norwegian, so that `more` has sentence pairs to train on.
-TEXT = replace_once(
+PARAMS_WITH_SYNTHETIC = replace_once(
     PARAMS,
     "systems:\n",
     """\
@@ -39,7 +39,11 @@ systems:
 
 
 def test_an_entry_of_synthetic_names_a_text_and_the_system_that_translates_it(tmp_path):
-    synthetic_text = read_params(tmp_path, TEXT).synthetic_text("german")
+    """The text `german` of the corpus `more` lacks its target.
+
+    It is translated by the system `base`, trained on the corpus `own`.
+    """
+    synthetic_text = read_params(tmp_path, PARAMS_WITH_SYNTHETIC).synthetic_text("german")
 
     assert synthetic_text.part_of == "more"
     assert synthetic_text.system == "base"
@@ -47,7 +51,11 @@ def test_an_entry_of_synthetic_names_a_text_and_the_system_that_translates_it(tm
 
 
 def test_the_side_without_a_file_is_synthetic(tmp_path):
-    texts = read_params(tmp_path, TEXT).corpus("more").files.synthetic_texts()
+    """In the corpus `more`, the text `german` has a file for its source only.
+
+    Its settings are: tag ☀, repeat 2.
+    """
+    texts = read_params(tmp_path, PARAMS_WITH_SYNTHETIC).corpus("more").files.synthetic_texts()
 
     assert list(texts) == ["german"]
     text = texts["german"]
@@ -60,10 +68,13 @@ def test_params_without_the_section_have_no_synthetic_text(tmp_path):
     assert read_params(tmp_path, PARAMS).synthetic is None
 
 
-def test_sampled_translations_are_another_text_and_give_another_fingerprint(tmp_path):
-    """A fingerprint decides which results are out of date."""
-    settings = read_params(tmp_path, TEXT)
-    text = replace_once(TEXT, "corpus: own}", "corpus: own, sampling: {}}")
+def test_sampling_changes_the_fingerprint_of_a_training_on_synthetic_text(tmp_path):
+    """A fingerprint decides which results are out of date.
+
+    Sampled translations differ from those of beam search, so the training on them must run again.
+    """
+    settings = read_params(tmp_path, PARAMS_WITH_SYNTHETIC)
+    text = replace_once(PARAMS_WITH_SYNTHETIC, "corpus: own}", "corpus: own, sampling: {}}")
     settings_with_sampling = read_params(tmp_path, text)
 
     run = Run("base", "more", 1)
@@ -71,8 +82,8 @@ def test_sampled_translations_are_another_text_and_give_another_fingerprint(tmp_
 
 
 def error_after_change(folder, old, new):
-    """Change one place of TEXT, and return the message of one line that reading it ends with."""
-    message = params_error(folder, replace_once(TEXT, old, new))
+    """Change one place of PARAMS_WITH_SYNTHETIC; return the error, which must have one line."""
+    message = params_error(folder, replace_once(PARAMS_WITH_SYNTHETIC, old, new))
     assert "\n" not in message
     return message
 
@@ -192,6 +203,7 @@ def test_noise_that_does_not_fit_the_text_is_reported(tmp_path, settings, messag
 
 
 def test_an_empty_synthetic_section_is_reported(tmp_path):
+    """The key `synthetic:` stands without an entry after it."""
     text = replace_once(PARAMS, "systems:\n", "synthetic:\nsystems:\n")
 
     message = params_error(tmp_path, text)
@@ -200,7 +212,8 @@ def test_an_empty_synthetic_section_is_reported(tmp_path):
 
 
 def test_sampling_from_the_most_probable_tokens_is_described(tmp_path):
-    text = replace_once(TEXT, "corpus: own}", "corpus: own, sampling: {top_k: 3}}")
+    """The report tells by `method` how a synthetic text was made."""
+    text = replace_once(PARAMS_WITH_SYNTHETIC, "corpus: own}", "corpus: own, sampling: {top_k: 3}}")
 
     synthetic_text = read_params(tmp_path, text).synthetic_text("german")
 
@@ -209,7 +222,11 @@ def test_sampling_from_the_most_probable_tokens_is_described(tmp_path):
 
 
 def test_noise_is_described(tmp_path):
-    synthetic_text = read_params(tmp_path, TEXT).synthetic_text("german")
+    """The report tells by `method` how a synthetic text was made.
+
+    Dropping words is set to 0.25; blanking 0.1 and shuffling over 3 words are defaults.
+    """
+    synthetic_text = read_params(tmp_path, PARAMS_WITH_SYNTHETIC).synthetic_text("german")
 
     noisy_text = dataclasses.replace(synthetic_text, noise=Noise(drop=0.25))
 
@@ -219,7 +236,7 @@ def test_noise_is_described(tmp_path):
 def test_a_system_that_is_not_trained_on_the_named_corpus_cannot_translate(tmp_path):
     """`other` is trained only on the corpus `more`."""
     other = "  other:\n    <<: *base\n    corpora: {more: {}}\n"
-    text = replace_once(TEXT, "  base:\n", "  base: &base\n")
+    text = replace_once(PARAMS_WITH_SYNTHETIC, "  base:\n", "  base: &base\n")
     text = replace_once(text, "published:", f"{other}published:")
     text = replace_once(text, "system: base, corpus", "system: other, corpus")
 
@@ -231,7 +248,9 @@ def test_a_system_that_is_not_trained_on_the_named_corpus_cannot_translate(tmp_p
 def test_two_corpora_whose_systems_translate_for_each_other_are_reported_as_a_cycle(tmp_path):
     """`base` on `own` translates a text of `more`, and `base` on `more` a text of `own`."""
     text_of_own = "back: {license_and_citation: own, source: {path: inputs/a.de}}"
-    text = replace_once(TEXT, "      train: {a: ", f"      train: {{{text_of_own}, a: ")
+    text = replace_once(
+        PARAMS_WITH_SYNTHETIC, "      train: {a: ", f"      train: {{{text_of_own}, a: "
+    )
     text = replace_once(
         text, "systems:\n", "  back: {part_of: own, system: base, corpus: more}\nsystems:\n"
     )

@@ -326,7 +326,10 @@ def test_the_default_activation_has_two_feed_forward_matrices():
     ids=str,
 )
 def test_heads_share_the_dimensions_of_the_model_by_default(changes, expected_d_k, expected_d_v):
-    """0 stands for d_model divided by the number of heads."""
+    """d_k and d_v are the dimensions of a head.
+
+    0 stands for d_model divided by the number of heads.
+    """
     model = model_settings(d_model=18, heads=3, **changes)
 
     assert model.d_k == expected_d_k
@@ -421,6 +424,7 @@ def test_an_average_lists_the_settings_that_choose_its_checkpoints(settings):
 
 
 def test_adam_has_betas_and_eps_by_default():
+    """The defaults are those of the Transformer paper (Vaswani et al. 2017)."""
     adam = Optimizer(name="adam", weight_decay=0.1)
 
     assert adam.betas == (0.9, 0.98)
@@ -429,6 +433,7 @@ def test_adam_has_betas_and_eps_by_default():
 
 
 def test_sgd_has_momentum_by_default():
+    """Betas and eps belong to Adam."""
     sgd = Optimizer(name="sgd")
 
     assert sgd.betas is None

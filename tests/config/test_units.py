@@ -25,6 +25,7 @@ def test_a_sentencepiece_vocabulary_may_be_joint(tmp_path):
 
 
 def test_bpe_dropout_with_sentencepiece_is_refused(tmp_path):
+    """BPE dropout omits BPE merges at random, and this vocabulary has none."""
     text = params_with_sentencepiece(vocab_size=99)
     text = replace_once(text, "bpe_dropout: 0", "bpe_dropout: 0.1")
 
@@ -48,6 +49,7 @@ def test_a_vocabulary_with_room_for_one_piece_is_accepted(tmp_path):
 
 
 def test_the_tokenizer_characters_with_sentencepiece_is_refused(tmp_path):
+    """SentencePiece finds its own pieces in sentences; single characters would leave it nothing."""
     text = params_with_sentencepiece(vocab_size=99)
     text = replace_once(text, "name: moses", "name: characters")
 

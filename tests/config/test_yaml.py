@@ -26,6 +26,7 @@ def test_no_is_text(tmp_path, target):
 
 
 def test_a_whole_number_is_accepted_for_a_float(tmp_path):
+    """The dropout `residual` is 0 in one params.yaml and 0.0 in the other."""
     text = replace_once(PARAMS, "residual: 0,", "residual: 0.0,")
 
     for equal_text in (PARAMS, text):
@@ -91,6 +92,7 @@ def test_a_whole_number_is_accepted_for_a_float(tmp_path):
     ],
 )
 def test_invalid_yaml_is_reported_in_one_line(tmp_path, old, new, message):
+    """Each case replaces one place of a valid params.yaml."""
     error = params_error(tmp_path, replace_once(PARAMS, old, new))
 
     assert error.startswith(f"{tmp_path / 'params.yaml'}:")

@@ -66,9 +66,10 @@ def maps(corpus, model):
 
 
 def test_rows_and_columns_of_attention_maps_are_the_tokens(corpus, maps):
-    """A row is the token that attends, a column the token attended to.
+    """`maps` are the attention maps of the sentence SOURCE_IDS and its translation TARGET_IDS.
 
-    The decoder reads BOS and the tokens before the one that it writes.
+    A row is the token that attends, a column the token attended to. The decoder reads BOS and the
+    tokens before the one that it writes.
     """
     source_tokens = [*corpus.segmentation("de").vocabulary.decode(SOURCE_IDS), SPECIALS[EOS]]
     target_tokens = [*corpus.segmentation("en").vocabulary.decode(TARGET_IDS), SPECIALS[EOS]]
@@ -110,8 +111,11 @@ def test_the_encoder_attends_to_all_tokens(maps):
     assert maps["encoder"].weights.all()
 
 
-def test_the_attention_of_a_token_depends_on_the_tokens_before_it_alone(corpus, model, maps):
-    """The decoder computes a row before it knows the row's token."""
+def test_the_attention_of_a_token_depends_only_on_the_tokens_before_it(corpus, model, maps):
+    """The decoder computes a row of the map before it knows the row's token.
+
+    The translation is 8, 4, 10 in `maps`. Another second token changes only the third row.
+    """
     other_second_token = [8, 11, 10]
     weights = maps["cross"].weights
 
@@ -123,6 +127,7 @@ def test_the_attention_of_a_token_depends_on_the_tokens_before_it_alone(corpus, 
 
 
 def test_stored_attention_takes_a_byte_for_each_weight():
+    """Weights of 11 unusual tokens, the rows, to 3 columns are stored as text (base64) in JSON."""
     layers = 2
     heads = 3
     columns = ["a", "b", "c"]
@@ -135,6 +140,7 @@ def test_stored_attention_takes_a_byte_for_each_weight():
 
 
 def test_attention_weights_from_0_to_1_are_stored_as_bytes_from_0_to_255():
+    """A byte is 255 times the weight, rounded."""
     weights = np.array([[[[0, 1, 0.5]]]], np.float32)
 
     stored = AttentionMap(["row"], ["x", "y", "z"], weights).as_json()
@@ -146,6 +152,10 @@ def test_attention_weights_from_0_to_1_are_stored_as_bytes_from_0_to_255():
 
 
 def test_stored_attention_is_read_back_with_the_precision_of_a_byte(tmp_path):
+    """Rounding to one of 256 values from 0 to 1 changes a weight by half a step at most.
+
+    The tokens of the rows are in other scripts, emoji, control characters and markup.
+    """
     columns = ["a", "b", "c"]
     random_weights = np.random.default_rng(1).dirichlet([0.3] * 3, (2, 3, len(UNUSUAL_TOKENS)))
     attention_map = AttentionMap(UNUSUAL_TOKENS, columns, random_weights.astype(np.float32))
@@ -182,6 +192,10 @@ def test_stored_attention_is_read_back_with_the_precision_of_a_byte(tmp_path):
 def test_attention_is_shown_for_two_sentences_of_6_to_14_tokens_or_the_nearest_length(
     token_counts, selected
 ):
+    """The report shows the attention of two sentences; without any of 6 to 14 tokens, the nearest.
+
+    `selected` are their positions, from 0.
+    """
     lengths_with_eos = np.array(token_counts, np.int64) + 1
 
     assert select_sentences(lengths_with_eos) == selected

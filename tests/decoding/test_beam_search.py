@@ -123,6 +123,11 @@ def assert_same_hypotheses(hypotheses, expected_hypotheses):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("limit", [1, 2, 4])
 def test_a_beam_as_wide_as_the_search_space_finds_the_best_output(alpha, limit, penalty):
+    """Such a beam keeps every output, so that the search cannot miss the best one.
+
+    The model is a toy with 5 tokens. Its logits are random, but fixed for each sentence and
+    history.
+    """
     every_output = VOCABULARY_SIZE**limit
     settings = systems.decode(beam=every_output, alpha=alpha, kind=penalty)
     sentences = [11, 12, 13]
@@ -149,6 +154,10 @@ def test_a_beam_as_wide_as_the_search_space_finds_the_best_output(alpha, limit, 
 )
 @pytest.mark.parametrize("best", [1, 6, 200])
 def test_the_n_best_list_equals_that_of_exhaustive_search(constraints, best):
+    """With a beam that keeps every output, the n-best list is exact under each constraint.
+
+    Exhaustive search lists all outputs of a toy model with 5 tokens that the constraints allow.
+    """
     every_output = VOCABULARY_SIZE**4
     settings = systems.decode(beam=every_output, **constraints)
     sentences = [21, 22, 23]
@@ -162,8 +171,11 @@ def test_the_n_best_list_equals_that_of_exhaustive_search(constraints, best):
 
 
 @pytest.mark.parametrize("beam", [1, 3, VOCABULARY_SIZE**3])
-def test_an_output_at_its_length_limit_is_cut_unless_end_is_its_likeliest_next_token(beam):
-    """`is_cut` marks outputs that the search ended only because of the maximum length."""
+def test_is_cut_marks_an_output_at_its_length_limit_if_end_is_not_its_likeliest_next_token(beam):
+    """`is_cut` marks outputs that the search ended only because of the maximum length.
+
+    A user is warned about such translations. END counts as a token, as in the limits.
+    """
     sentences = list(range(40))
     limits = [2, 3, 4, 3] * 10  # END included
 
@@ -182,6 +194,7 @@ def test_an_output_at_its_length_limit_is_cut_unless_end_is_its_likeliest_next_t
 
 @pytest.mark.parametrize("beam", [2, 5])
 def test_an_n_best_list_is_sorted_by_score(beam):
+    """The best hypothesis comes first. The list is as long as the beam."""
     results = search(list(range(20)), [6] * 20, systems.decode(beam=beam), best=beam)
 
     for hypotheses in results:
@@ -199,7 +212,10 @@ def test_an_n_best_list_contains_no_output_twice(beam):
 
 
 def test_an_output_ends_before_its_minimum_length_if_no_token_is_allowed():
-    """Nine tokens are required, but the vocabulary has three and none may be repeated."""
+    """Nine tokens are required, but a toy vocabulary has three words and none may be repeated.
+
+    The best output of each sentence contains each word once, in any order.
+    """
     settings = systems.decode(beam=3, no_repeat_ngram_size=1, min_len=9)
 
     results = search(list(range(10)), [12] * 10, settings)
@@ -212,6 +228,10 @@ def test_an_output_ends_before_its_minimum_length_if_no_token_is_allowed():
 @pytest.mark.parametrize("penalty", ["gnmt", "length"])
 @pytest.mark.parametrize("best", [1, 2])
 def test_early_stopping_does_not_change_the_hypotheses(monkeypatch, beam, penalty, best):
+    """The search of a sentence stops when no unfinished hypothesis can beat the finished ones.
+
+    If this fails, the bound that decides so is wrong, and good translations are lost.
+    """
     settings = systems.decode(beam=beam, alpha=1.0, kind=penalty)
     sentences = list(range(60))
     limits = [3 + 2 * (sentence % 4) for sentence in sentences]
@@ -228,6 +248,11 @@ def test_early_stopping_does_not_change_the_hypotheses(monkeypatch, beam, penalt
 
 @pytest.mark.parametrize("hypothesis", [0, 1])
 def test_a_nan_logit_in_any_hypothesis_stops_the_search(hypothesis):
+    """A model whose training diverged has NaN (not a number) among its logits.
+
+    Here the logit of one token is NaN at the second step, in the first or the second hypothesis.
+    """
+
     def step_with_nan(last, state):
         logits, state = step(last, state)
         is_second_step = state.words.size(1) == 2
@@ -250,6 +275,7 @@ def test_a_nan_logit_in_any_hypothesis_stops_the_search(hypothesis):
 def test_the_gnmt_penalty_divides_by_5_plus_length_over_6_to_the_power_of_alpha(
     length, alpha, divisor
 ):
+    """The divisor is ((5 + length) / 6) ** alpha, as in GNMT (Wu et al. 2016), equation 14."""
     settings = systems.decode(kind="gnmt", alpha=alpha)
 
     assert length_penalty(length, settings) == divisor

@@ -135,6 +135,11 @@ def sacrebleu_scores(scored):
 def test_an_external_system_has_the_scores_of_sacrebleus_command_line(
     scored, sacrebleu_scores, metric
 ):
+    """An external system is a file of translations that were made elsewhere.
+
+    `scored` is the folder in which 40 of its translations have been scored; the expected scores
+    come from running sacreBLEU's command on the same file.
+    """
     value = value_of(scores_of(scored), metric)
 
     assert value == pytest.approx(sacrebleu_scores[metric], abs=1e-5)
@@ -145,6 +150,10 @@ def test_an_external_system_is_scored_on_the_test_sets_of_its_files(scored):
 
 
 def test_an_external_system_has_all_scores_that_need_no_model(scored):
+    """Its loss is unknown, since the loss needs the probabilities of the model.
+
+    Its translations lack the first words of the references, so that BLEU is below 95.
+    """
     scores = scores_of(scored)
 
     assert value_of(scores, "bleu") < 95
@@ -163,6 +172,10 @@ def lines_with_odd_characters(root):
 
 
 def test_only_a_newline_ends_a_line_of_a_copied_file(root):
+    """The 40 translations contain other characters that some programs take for line ends.
+
+    The file lacks a newline at its end, which the copy adds.
+    """
     content_without_last_newline = "\n".join(lines_with_odd_characters(root)).encode()
     settings = write_project(root, content_without_last_newline)
 
@@ -180,6 +193,7 @@ def test_a_file_with_odd_characters_has_no_note(root):
 
 
 def test_a_byte_order_mark_and_windows_line_ends_do_not_change_the_scores(root):
+    """Windows programs may begin a file with three bytes, ef bb bf, and end lines with CR LF."""
     lines = translations_in(root)
     copy_and_score(write_project(root, as_text(lines)), root)
     expected_scores = (root / SCORES).read_bytes()
@@ -228,6 +242,10 @@ for_each_wrong_file = pytest.mark.parametrize(
 
 @for_each_wrong_file
 def test_a_wrong_file_is_refused_in_one_line_that_names_its_setting(root, project_with_wrong_file):
+    """A file is wrong if it has too few lines, another hash, or a line that is not UTF-8.
+
+    The message names the line of params.yaml and the setting systems.online-a.translations.first.
+    """
     settings, message = project_with_wrong_file(root)
 
     error = error_of_copying(settings, root)
@@ -238,7 +256,8 @@ def test_a_wrong_file_is_refused_in_one_line_that_names_its_setting(root, projec
 
 
 @for_each_wrong_file
-def test_a_wrong_file_leaves_the_scores_of_the_file_before(root, project_with_wrong_file):
+def test_the_scores_of_a_good_file_stay_if_a_wrong_file_replaces_it(root, project_with_wrong_file):
+    """A file is wrong if it has too few lines, another hash, or a line that is not UTF-8."""
     copy_and_score(write_project(root, FORTY_LINES), root)
     old_scores = (root / SCORES).read_bytes()
     settings, _ = project_with_wrong_file(root)
@@ -251,7 +270,10 @@ def test_a_wrong_file_leaves_the_scores_of_the_file_before(root, project_with_wr
 @pytest.mark.parametrize(
     "project_with_wrong_file", [project_with_another_hash, project_with_another_encoding]
 )
-def test_check_refuses_a_wrong_file_with_the_message_of_the_stage(root, project_with_wrong_file):
+def test_check_refuses_a_wrong_file_with_the_message_of_the_translate_stage(
+    root, project_with_wrong_file
+):
+    """`bleuprint check` finds before a run what the stage would refuse."""
     settings, _ = project_with_wrong_file(root)
     error_of_stage = error_of_copying(settings, root)
 
@@ -262,7 +284,10 @@ def test_check_refuses_a_wrong_file_with_the_message_of_the_stage(root, project_
 
 
 def test_check_notes_too_few_lines_without_an_error(root):
-    """The test set may be prepared again, with other lines, before the file is copied."""
+    """The test set has 40 lines, the file 39. This is no error yet for `bleuprint check`.
+
+    The test set may be prepared again, with other lines, before the file is copied.
+    """
     settings, _ = project_with_too_few_lines(root)
 
     (note,) = check_external_files(settings, root)
@@ -271,6 +296,7 @@ def test_check_notes_too_few_lines_without_an_error(root):
 
 
 def test_the_stage_refuses_a_missing_file(root):
+    """The stage `translate` copies the file of an external system, a.de, which is deleted here."""
     settings = write_project(root, FORTY_LINES)
     (root / FILE).unlink()
 
@@ -279,6 +305,7 @@ def test_the_stage_refuses_a_missing_file(root):
 
 
 def test_check_notes_a_missing_file(root):
+    """The user may add the file a.de before the stage needs it, so `check` prints a note."""
     settings = write_project(root, FORTY_LINES)
     (root / FILE).unlink()
 
@@ -287,7 +314,8 @@ def test_check_notes_a_missing_file(root):
     assert note.endswith(f"{SETTING}{root / FILE}: no such file")
 
 
-def test_check_refuses_a_folder(root):
+def test_check_refuses_a_folder_in_place_of_a_file_of_translations(root):
+    """The path of the translations, a.de, is a folder."""
     settings = write_project(root, FORTY_LINES)
     (root / FILE).unlink()
     (root / FILE).mkdir()
@@ -317,7 +345,8 @@ def test_detokenized_translations_have_no_warning(root):
     assert warnings_of_file(root, translations_in(root)) == []
 
 
-def test_translations_in_subwords_have_a_warning(root, capsys):
+def test_translations_in_subwords_get_a_warning(root, capsys):
+    """In 36 of the 40 lines, 90%, the first word has the mark @@ of BPE, from line 5 on."""
     translations = translations_in(root)
     lines = translations[:4] + in_subwords(translations[4:])
 
@@ -348,7 +377,8 @@ def test_tokenized_translations_have_a_warning(root):
         pytest.param('{number},"{text}"', "quoted or numbered fields (CSV)", id="CSV"),
     ],
 )
-def test_translations_among_other_fields_have_a_warning(root, line_format, form):
+def test_a_table_in_place_of_plain_translations_gets_a_warning(root, line_format, form):
+    """Each line has a translation and other fields, such as numbers or scores."""
     lines = []
     for number, text in enumerate(translations_in(root)):
         lines.append(line_format.format(number=number, text=text))
@@ -361,7 +391,8 @@ def test_translations_among_other_fields_have_a_warning(root, line_format, form)
     )
 
 
-def test_tokenized_translations_have_no_warning_if_the_references_are_tokenized(root):
+def test_tokenized_translations_get_no_warning_if_the_references_are_tokenized_too(root):
+    """Text is tokenized if a space precedes the full stop. BLEU then compares equal forms."""
     references = root / REFERENCES
     references.write_text(references.read_text().replace(".", " ."))
     assert (root / "data/test_stats/news-en-de/first.json").exists()
@@ -369,7 +400,8 @@ def test_tokenized_translations_have_no_warning_if_the_references_are_tokenized(
     assert warnings_of_file(root, in_tokens(translations_in(root))) == []
 
 
-def test_copies_of_all_references_have_a_warning(root, capsys):
+def test_copies_of_all_references_get_a_warning(root, capsys):
+    """The user probably named the file of the references instead of the translations."""
     references = lines_of(root / REFERENCES)
 
     warnings = warnings_of_file(root, references)
@@ -379,7 +411,8 @@ def test_copies_of_all_references_have_a_warning(root, capsys):
     assert capsys.readouterr().err.endswith(note)
 
 
-def test_copies_of_some_references_have_a_warning(root):
+def test_copies_of_some_references_get_a_warning(root):
+    """Of the 40 lines, 30 are references: 75%."""
     lines = lines_of(root / REFERENCES)[:30] + translations_in(root)[30:]
 
     assert warnings_of_file(root, lines) == [
@@ -409,7 +442,8 @@ def test_copies_of_fewer_sources_have_no_warning(root):
         ),
     ],
 )
-def test_empty_translations_have_a_warning(root, empty_lines, warning):
+def test_empty_translations_get_a_warning(root, empty_lines, warning):
+    """The file has 40 translations; `empty_lines` replaces some, by number from 1."""
     lines = translations_in(root)
     for number, line in empty_lines.items():
         lines[number - 1] = line
@@ -417,8 +451,11 @@ def test_empty_translations_have_a_warning(root, empty_lines, warning):
     assert warnings_of_file(root, lines) == [warning]
 
 
-def test_check_compares_a_file_only_with_a_test_set_that_is_prepared(root):
-    """It says so, and warns of what the file alone shows: empty lines, and subwords."""
+def test_check_notes_that_it_cannot_compare_a_file_with_an_unprepared_test_set(root):
+    """Without data/split/, the number of lines to expect, 40, is unknown.
+
+    `check` still warns of what the file alone shows: empty lines, and subwords.
+    """
     lines = ["", *in_subwords(translations_in(root)[1:]), "", "x"]
     settings = write_project(root, as_text(lines))
     shutil.rmtree(root / "data" / "split")
@@ -449,7 +486,8 @@ def notes_on_systems(root, systems, corpora):
 SHA256 = hashlib.sha256(FORTY_LINES).hexdigest()
 
 
-def test_one_file_for_test_sets_of_two_languages_has_a_note(tmp_path):
+def test_one_file_for_test_sets_in_two_languages_gets_a_note(tmp_path):
+    """The file of online-a cannot be both German and French, the targets of the two corpora."""
     systems = {"tiny": TRAINED_SYSTEM, "online-a": external_system(first=SHA256)}
     german_and_french = {"news-en-de": ("first",), "news-en-fr": ("first",)}
 
@@ -462,7 +500,7 @@ def test_one_file_for_test_sets_of_two_languages_has_a_note(tmp_path):
     )
 
 
-def test_one_file_for_two_corpora_of_one_language_has_no_note(tmp_path):
+def test_one_file_for_two_corpora_in_one_language_gets_no_note(tmp_path):
     """The corpora may prepare the same test set in two ways."""
     systems = {"tiny": TRAINED_SYSTEM, "online-a": external_system(first=SHA256)}
     both_german = {"news-en-de": ("first",), "more-en-de": ("first",)}
@@ -470,7 +508,8 @@ def test_one_file_for_two_corpora_of_one_language_has_no_note(tmp_path):
     assert notes_on_systems(tmp_path, systems, both_german) == []
 
 
-def test_one_file_for_two_test_sets_of_a_corpus_has_a_note(tmp_path):
+def test_one_file_for_two_test_sets_of_a_corpus_gets_a_note(tmp_path):
+    """The test sets `first` and `second` contain different sentences."""
     systems = {
         "tiny": TRAINED_SYSTEM,
         "online-a": external_system(first=SHA256, second=SHA256),
@@ -481,7 +520,7 @@ def test_one_file_for_two_test_sets_of_a_corpus_has_a_note(tmp_path):
     assert "translations.second: online-a has the same file for first of news-en-de and" in note
 
 
-def test_an_external_system_before_the_baseline_has_a_note(tmp_path):
+def test_an_external_system_listed_before_the_baseline_gets_a_note(tmp_path):
     """The baseline, with which other systems are compared, is the first system trained here."""
     systems = {
         "online-a": external_system(first=SHA256),

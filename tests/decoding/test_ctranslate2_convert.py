@@ -61,6 +61,10 @@ def random_sentences(rng, count):
     ids=str,
 )
 def test_ctranslate2_gives_each_token_the_log_probability_of_the_original_model(tmp_path, settings):
+    """A random model is converted to CTranslate2, and both score 30 random translations.
+
+    If this fails for some settings, an exported model translates worse than the trained one.
+    """
     model = random_model(**settings)
     rng = random.Random(1)
     sources = random_sentences(rng, 30)
@@ -79,6 +83,7 @@ def test_ctranslate2_gives_each_token_the_log_probability_of_the_original_model(
 
 
 def test_a_converted_model_never_outputs_pad_or_bos(tmp_path):
+    """These tokens do not occur in text: our search excludes them, and so must CTranslate2's."""
     model = random_model(output_bias=True)
     with torch.no_grad():
         # By their logits these two tokens would be the likeliest.
@@ -111,7 +116,8 @@ def test_a_model_whose_d_k_is_not_d_model_divided_by_heads_is_not_converted(tmp_
     assert not (tmp_path / "model").exists()
 
 
-def test_a_model_with_an_activation_that_ctranslate2_lacks_is_not_converted(tmp_path):
+def test_a_model_with_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):
+    """CTranslate2 has no squared ReLU."""
     model = random_model()
     model.settings = dataclasses.replace(model.settings, activation="squared_relu")
 

@@ -96,9 +96,13 @@ def test_forced_decoding_scores_each_token_and_eos(translations):
         assert len(translation.forced_log_probs) == tokens_and_eos, translation.name
 
 
-def test_the_score_of_a_translation_by_search_is_the_sum_of_its_scores_by_forced_decoding(
+def test_search_and_forced_decoding_give_a_translation_the_same_log_probability(
     translations,
 ):
+    """Forced decoding scores the tokens of a given translation; the search adds them while it runs.
+
+    `translations` are three of each sentence, by a model and by an ensemble.
+    """
     for translation in translations:
         total = sum(translation.forced_log_probs)
         assert translation.log_prob == pytest.approx(total, abs=1e-4), translation.name
@@ -130,6 +134,10 @@ def mean_probabilities(decoder):
 
 
 def test_a_search_step_gives_the_mean_probabilities_of_the_models(decoder):
+    """`decoder` is a model or an ensemble, which averages the probabilities of its models.
+
+    The expected means are computed from the models one by one.
+    """
     expected = mean_probabilities(decoder)
 
     with torch.inference_mode():
@@ -148,6 +156,10 @@ def test_a_search_step_gives_the_mean_probabilities_of_the_models(decoder):
 
 
 def test_forced_decoding_gives_the_mean_probabilities_of_the_models(decoder):
+    """`decoder` is a model or an ensemble, which averages the probabilities of its models.
+
+    The expected means are computed from the models one by one.
+    """
     expected_log_probs = []
     for probabilities, token in zip(mean_probabilities(decoder), TARGET, strict=True):
         expected_log_probs.append(math.log(probabilities[token]))

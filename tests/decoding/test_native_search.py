@@ -93,6 +93,10 @@ def test_compiled_attention_is_used_only_if_d_k_and_d_v_are_multiples_of_8(d_k, 
 @needs_library
 @pytest.mark.parametrize("has_padding", [False, True])
 def test_compiled_attention_agrees_with_torch(monkeypatch, has_padding):
+    """`attend` runs 40 steps of a beam search on random keys and values; some sentences end early.
+
+    The same search is repeated without the compiled library, which leaves PyTorch.
+    """
     compiled_results = attend(make_cache(has_padding))
     monkeypatch.setattr(native, "library", lambda: None)
     torch_results = attend(make_cache(has_padding))

@@ -14,7 +14,7 @@ from bleuprint.decoding.sampling import Sampler, _draw, sample
 from bleuprint.runtime.errors import UserError
 
 # The 0.999 quantile of the chi-square distribution by degrees of freedom.
-CHI_SQUARE_QUANTILE = {1: 10.83, 2: 13.82, 3: 16.27, 12: 32.91}
+CHI_SQUARE_99_9_QUANTILE = {1: 10.83, 2: 13.82, 3: 16.27, 12: 32.91}
 
 
 def step_without_rare_tokens(last, state):
@@ -70,22 +70,28 @@ def chi_square(observed, expected):
     ],
 )
 def test_first_tokens_are_sampled_with_the_models_probabilities(top_k, token_count):
+    """Pearson's chi-square test compares counts of 2,500 samples with the model's probabilities.
+
+    The statistic stays below the 99.9% quantile. With top_k, only the likeliest tokens are drawn.
+    """
     sample_size = 2500
     probabilities = log_probs_after().exp()
     likeliest = probabilities.argsort(descending=True).tolist()[:token_count]
 
     first_tokens = []
     for output in sample_outputs(sample_size, top_k=top_k):
-        first_tokens.append([*output.tokens, END][0])
+        tokens = [*output.tokens, END]  # An empty output begins with END.
+        first_tokens.append(tokens[0])
 
     assert set(first_tokens) == set(likeliest)
     observed = [first_tokens.count(token) for token in likeliest]
     expected = probabilities[likeliest] / probabilities[likeliest].sum() * sample_size
     statistic = chi_square(observed, expected.tolist())
-    assert statistic < CHI_SQUARE_QUANTILE[token_count - 1]
+    assert statistic < CHI_SQUARE_99_9_QUANTILE[token_count - 1]
 
 
-def test_a_sample_at_its_length_limit_is_cut_unless_end_is_its_likeliest_next_token():
+def test_is_cut_marks_a_sample_at_its_length_limit_if_end_is_not_its_likeliest_next_token():
+    """`is_cut` marks outputs that end only because of the maximum length, here two tokens."""
     limit = 2
     for output in sample_outputs(200, limit=limit):
         likeliest = int(log_probs_after(*output.tokens).argmax())
@@ -94,6 +100,11 @@ def test_a_sample_at_its_length_limit_is_cut_unless_end_is_its_likeliest_next_to
 
 
 def test_outputs_of_two_tokens_are_sampled_with_the_models_joint_probabilities():
+    """Pearson's chi-square test compares counts of 2,500 outputs with products of probabilities.
+
+    The statistic stays below the 99.9% quantile. The toy model has five tokens, of which BEGIN
+    cannot follow.
+    """
     sample_size = 2500
     first_probabilities = log_probs_after().exp()
     expected = {(END,): float(first_probabilities[END]) * sample_size}
@@ -110,10 +121,13 @@ def test_outputs_of_two_tokens_are_sampled_with_the_models_joint_probabilities()
     first_two = [tuple([*output.tokens, END][:2]) for output in outputs]
     observed = [first_two.count(tokens) for tokens in expected]
     degrees_of_freedom = 12  # 1 + 3 x 4 outputs, minus 1
-    assert chi_square(observed, list(expected.values())) < CHI_SQUARE_QUANTILE[degrees_of_freedom]
+    assert (
+        chi_square(observed, list(expected.values())) < CHI_SQUARE_99_9_QUANTILE[degrees_of_freedom]
+    )
 
 
 def test_the_log_probability_of_a_sample_is_the_sum_over_its_tokens_and_end():
+    """The expected sum adds the log-probability of each token, given the tokens before it."""
     for output in sample_outputs(2500, limit=2)[:50]:
         tokens = [*output.tokens, END]
         total = 0.0
@@ -127,6 +141,7 @@ def test_the_log_probability_of_a_sample_is_the_sum_over_its_tokens_and_end():
     [("gnmt", 0.6), ("gnmt", 2.0), ("length", 0.5), ("length", 1.0)],
 )
 def test_the_score_is_the_log_probability_divided_by_the_length_penalty(kind, alpha):
+    """The penalty is length ** alpha; for GNMT, ((5 + length) / 6) ** alpha. END counts too."""
     for output in sample_outputs(50, limit=4, kind=kind, alpha=alpha):
         length = len(output.tokens) + 1
         base = length
@@ -155,6 +170,8 @@ def test_unknown_words_are_sampled_only_if_allow_unk_is_set(allow_unk, has_unkno
 
 
 def test_nan_logits_stop_sampling():
+    """A model whose training diverged has NaN (not a number) among its logits."""
+
     def step_with_nan(last, state):
         return torch.full((len(last), 5), torch.nan), state
 
@@ -203,6 +220,11 @@ def test_another_seed_samples_other_translations(sample_texts):
 
 
 def test_samples_do_not_depend_on_batches_parts_or_threads(sample_texts, monkeypatch):
+    """A run that is repeated on another machine must draw the same translations.
+
+    The 31 sentences are sampled at once, in batches of one sentence and three parts, and with three
+    threads.
+    """
     rows = list(range(31))
     translations = sample_texts("1 text", [rows])
 
@@ -216,6 +238,7 @@ def test_samples_do_not_depend_on_batches_parts_or_threads(sample_texts, monkeyp
 
 
 def test_repeated_sentences_get_different_samples(sample_texts):
+    """Else a sentence that occurs often in a text would be translated alike each time."""
     same_sentence = [0] * 12
 
     translations = sample_texts("1 text", [same_sentence])
@@ -224,6 +247,7 @@ def test_repeated_sentences_get_different_samples(sample_texts):
 
 
 def test_a_repeated_text_gets_different_samples(sample_texts):
+    """One sampler translates the 31 sentences of a text, then the same text again."""
     rows = list(range(31))
 
     translations = sample_texts("1 text", [rows, rows])

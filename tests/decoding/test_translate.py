@@ -77,6 +77,7 @@ def best_outputs(model, source, settings):
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_translations_do_not_depend_on_the_size_of_batches(corpus, model, monkeypatch, beam):
+    """Translations in a batch are padded to the same length, which must not change them."""
     source = corpus.binary.side("test.x", "de")
     settings = dataclasses.replace(DECODE, beam=beam)
 
@@ -95,6 +96,7 @@ def test_translations_do_not_depend_on_the_size_of_batches(corpus, model, monkey
 def test_the_progress_bar_of_a_search_counts_empty_sentences_too(
     corpus, model, monkeypatch, arguments, title
 ):
+    """Empty sentences need no search, but the bar must end at the number of all sentences."""
     shown_bars = bars.recorded(monkeypatch)
     source = corpus.binary.side("test.x", "de")
     monkeypatch.setattr(engine, "BATCH_TOKENS", 40)
@@ -109,7 +111,10 @@ def test_the_progress_bar_of_a_search_counts_empty_sentences_too(
 def test_an_output_without_end_is_max_len_b_tokens_longer_than_its_source(
     corpus, model, monkeypatch, max_len_b
 ):
-    """An empty sentence is an exception: its output is empty."""
+    """The model never chooses EOS: an output ends at its limit, source length + max_len_b.
+
+    An empty sentence is an exception: its output is empty.
+    """
     step = model.step
 
     def step_to_token_7(words, state):
@@ -131,6 +136,7 @@ def test_an_output_without_end_is_max_len_b_tokens_longer_than_its_source(
 
 @pytest.mark.parametrize("length", [1, 4, 9])
 def test_greedy_search_in_validation_equals_a_beam_search_with_a_beam_of_1(model, length):
+    """Validation during training uses a simpler, faster search, which must not change its BLEU."""
     rng = random.Random(length)
     sentences = []
     for _ in range(5):
@@ -184,6 +190,7 @@ def translate_into(folder, corpus, stored, settings):
 
 
 def test_the_translate_stage_writes_a_line_for_each_sentence(corpus, model, stored, tmp_path):
+    """The test set x has 31 sentences. This process translates them again, for comparison."""
     settings = dataclasses.replace(DECODE, attention=True)
 
     translate_into(tmp_path, corpus, stored, settings)
@@ -197,6 +204,11 @@ def test_the_translate_stage_writes_a_line_for_each_sentence(corpus, model, stor
 def test_the_translation_record_names_model_settings_hashes_and_losses(
     corpus, model, stored, tmp_path
 ):
+    """translation.json records what made the translations of the test sets x and y.
+
+    `stored` is the average of one checkpoint, update 9 of the training `f`. The expected losses
+    come from PyTorch's cross_entropy.
+    """
     settings = dataclasses.replace(DECODE, attention=True)
 
     translate_into(tmp_path, corpus, stored, settings)
@@ -250,6 +262,7 @@ def cross_entropy(model, corpus, test_set):
 def test_the_recorded_loss_does_not_depend_on_the_settings_of_decoding(
     corpus, model, stored, tmp_path, changes
 ):
+    """The loss of the references tells how good the model is, whatever search is used."""
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, **changes))
 
     losses = read_json(tmp_path / "translation.json")["losses"]
@@ -259,6 +272,7 @@ def test_the_recorded_loss_does_not_depend_on_the_settings_of_decoding(
 def test_tokens_with_another_number_of_lines_than_the_binarized_corpus_are_refused(
     corpus, stored, tmp_path
 ):
+    """A line is added to the tokens of the test set y after the corpus has been binarized."""
     tokens = tmp_path / "tokens"
     shutil.copytree(corpus.root / "tokens", tokens)
     path = tokens / "test.y.de"
@@ -282,6 +296,7 @@ def test_tokens_with_another_number_of_lines_than_the_binarized_corpus_are_refus
 def test_a_model_whose_description_lacks_its_training_or_average_is_refused(
     corpus, stored, tmp_path, field
 ):
+    """From these fields of model.json, translation.json takes which training was used."""
     model = tmp_path / "model"
     shutil.copytree(stored, model)
     description = read_json(model / "model.json")
@@ -321,6 +336,7 @@ def test_the_record_lists_the_lines_whose_translations_the_length_limit_cut(
 
 
 def test_a_record_without_cut_translations_omits_the_field(tmp_path):
+    """Translations are `cut` if the length limit ended them."""
     path = tmp_path / "translation.json"
 
     TranslationRecord("f", Averaged({}, []), {}, {}, {}).write(path)
@@ -333,6 +349,10 @@ def test_a_record_without_cut_translations_omits_the_field(tmp_path):
 def test_a_test_set_has_no_loss_if_a_reference_is_longer_than_the_models_positions(
     corpus, model, monkeypatch, missing_positions, has_loss
 ):
+    """Such a model cannot read the whole reference.
+
+    The longest reference just fits, or is one position too long.
+    """
     longest = int(corpus.binary.side("test.x", "en").lengths.max())
     settings = dataclasses.replace(SHAPE, max_positions=longest - missing_positions)
     monkeypatch.setattr(model, "settings", settings)
@@ -345,6 +365,7 @@ def test_a_test_set_has_no_loss_if_a_reference_is_longer_than_the_models_positio
 def test_attention_is_stored_for_the_first_two_sentences_of_6_to_14_tokens(
     corpus, stored, tmp_path
 ):
+    """The report draws these sentences, which are neither trivial nor too large for a page."""
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, attention=True))
 
     stored_sentences = read_attention(tmp_path / "hypotheses" / "attention.json", "x")
@@ -358,6 +379,7 @@ def test_attention_is_stored_for_the_first_two_sentences_of_6_to_14_tokens(
 def test_stored_attention_belongs_to_the_sentences_and_their_translations(
     corpus, model, stored, tmp_path
 ):
+    """The expected attention is computed again, from each sentence and its translation."""
     translate_into(tmp_path, corpus, stored, dataclasses.replace(DECODE, attention=True))
 
     half_a_step = 1 / 255 / 2  # Weights are stored as bytes.
@@ -376,6 +398,7 @@ def test_stored_attention_belongs_to_the_sentences_and_their_translations(
 
 
 def test_attention_is_written_again_with_the_same_bytes(corpus, stored, tmp_path):
+    """DVC compares files by hash: a repeated stage must not appear as changed."""
     settings = dataclasses.replace(DECODE, attention=True)
     path = tmp_path / "hypotheses" / "attention.json"
 
@@ -394,6 +417,7 @@ def test_without_decode_attention_no_attention_is_written(corpus, stored, tmp_pa
 
 
 def test_decode_attention_does_not_change_the_translations(corpus, stored, tmp_path):
+    """`decode.attention` stores attention weights beside the translations."""
     for folder, attention in (("without", None), ("with", True)):
         settings = dataclasses.replace(DECODE, attention=attention)
         translate_into(tmp_path / folder, corpus, stored, settings)
@@ -406,6 +430,10 @@ def test_decode_attention_does_not_change_the_translations(corpus, stored, tmp_p
 
 
 def test_the_translate_stage_translates_with_an_ensemble_of_checkpoints(corpus, model, tmp_path):
+    """The ensemble has two models, which the average stage keeps apart: updates 10 and 20.
+
+    Its expected translations come from a search with both models in this process.
+    """
     other_model = copy.deepcopy(model)
     with torch.no_grad():
         for parameter in other_model.parameters():
@@ -436,6 +464,7 @@ def test_a_beam_as_wide_as_the_vocabulary_is_allowed(model):
 
 
 def test_a_beam_wider_than_the_vocabulary_is_refused(model):
+    """The first step has only one hypothesis, so that a beam cannot be filled from fewer tokens."""
     vocabulary_size = model.projection.out_features
     beam = vocabulary_size + 1
 

@@ -68,13 +68,17 @@ def lengths_searched(sentences, language_by_tag, max_source_length):
 def test_a_sentence_that_contains_only_a_tag_is_searched_as_an_empty_sentence(
     language_by_tag, lengths
 ):
-    """An empty sentence has length 1, its EOS, and is translated as an empty line."""
+    """A tag such as <2de> before a sentence names the target language. Here <2de> is 7, <2fr> is 8.
+
+    An empty sentence has length 1, its EOS, and is translated as an empty line.
+    """
     sentences = [[TO_GERMAN, EOS], [TO_GERMAN, 5, EOS], [TO_FRENCH, EOS]]
 
     assert lengths_searched(sentences, language_by_tag, max_source_length=3) == lengths
 
 
 def test_the_longest_sentence_is_named_if_the_model_has_too_few_positions():
+    """The second of three sentences has 3 tokens with EOS, but the model only 2 positions."""
     sentences = [[TO_GERMAN, EOS], [TO_GERMAN, 5, EOS], [TO_FRENCH, EOS]]
 
     with pytest.raises(

@@ -1,6 +1,5 @@
 """Alignment of words by the decoder's attention, and replacement of unknown words."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -75,6 +74,7 @@ def character_corpus(tmp_path_factory):
 
 
 def test_replace_unk_replaces_an_unknown_word_by_the_source_word_attended_to(word_corpus):
+    """The first output token attends to the third source word, the third one to the first word."""
     corpus = word_corpus.binary
     known_word = corpus.segmentation("en").vocabulary.tokens[6]
     model = model_that_attends_to([2, 0, 0])
@@ -86,7 +86,7 @@ def test_replace_unk_replaces_an_unknown_word_by_the_source_word_attended_to(wor
 
 
 def test_special_tokens_of_an_output_are_left_out(word_corpus):
-    """Sampling draws any token of the vocabulary, also PAD and BOS."""
+    """Sampling draws any token of the vocabulary, also PAD and BOS, which are not text."""
     model = model_that_attends_to([2, 0, 0])
     aligner = WordAligner(model, word_corpus.binary, systems.decode(replace_unk=True))
 
@@ -95,7 +95,8 @@ def test_special_tokens_of_an_output_are_left_out(word_corpus):
     assert words == ["one"]
 
 
-def test_known_words_are_not_replaced(word_corpus):
+def test_replace_unk_keeps_known_words(word_corpus):
+    """Both tokens of the output, 5 and 6, are words of the vocabulary."""
     corpus = word_corpus.binary
     known_words = corpus.segmentation("en").vocabulary.tokens[5:7]
     aligner = WordAligner(model_that_attends_to([]), corpus, systems.decode(replace_unk=True))
@@ -106,6 +107,7 @@ def test_known_words_are_not_replaced(word_corpus):
 
 
 def test_without_replace_unk_an_unknown_word_is_written_as_unk(word_corpus):
+    """The output is an unknown word and token 6, a word of the vocabulary."""
     corpus = word_corpus.binary
     known_word = corpus.segmentation("en").vocabulary.tokens[6]
     aligner = WordAligner(model_that_attends_to([]), corpus, systems.decode())
@@ -123,6 +125,10 @@ def test_bars_in_words_are_escaped_in_a_written_alignment():
 
 
 def test_an_alignment_contains_the_words_that_replaced_unknown_ones(word_corpus):
+    """An alignment is written as: source words, output words, links.
+
+    The output tokens attend to the source words 2, 0 and 0.
+    """
     corpus = word_corpus.binary
     known_word = corpus.segmentation("en").vocabulary.tokens[6]
     model = model_that_attends_to([2, 0, 0])
@@ -184,47 +190,79 @@ def attended_words(model, source_ids, output_ids, source_words):
     return words
 
 
-def test_the_translate_stage_replaces_unknown_words(word_corpus, unknown_word_model, tmp_path):
-    """The expected words come from the attention weights of the model, averaged by torch."""
+def translate_stage_lines(word_corpus, model, folder, replace_unk):
+    """Run the translate stage; return the translations of the test set x.
+
+    Args:
+        word_corpus: The prepared corpus.
+        model: The model that translates.
+        folder: Where to write the weights and the translations.
+        replace_unk: The setting decode.replace_unk.
+    """
+    prepared = SimpleNamespace(binary=word_corpus.binary)
+    checkpoints = exported(folder, prepared, {9: model}, model.settings)
+    average_checkpoints(checkpoints, Average(last=1), folder / "averaged")
+    translate.translate_tests(
+        word_corpus.root / "binary",
+        folder / "averaged",
+        systems.decode(beam=2, max_len_b=5, replace_unk=replace_unk),
+        folder / "results",
+        word_corpus.root / "tokens",
+    )
+    text = (folder / "results" / "hypotheses" / "test.x.en").read_text()
+    return text.split("\n")[:-1]
+
+
+def searched_translations(word_corpus, model):
+    """Search the test set x without the stage.
+
+    Returns:
+        For each sentence, the words of its best translation, in which <unk> stands for an unknown
+        word, and the source words that these attend to most, by the mean of torch.
+    """
     corpus = word_corpus.binary
-    model = unknown_word_model
-    decode = systems.decode(beam=2, max_len_b=5)
-    checkpoints = exported(tmp_path, SimpleNamespace(binary=corpus), {9: model}, model.settings)
-    average_checkpoints(checkpoints, Average(last=1), tmp_path / "averaged")
-
-    lines = {}
-    for replace_unk in (None, True):
-        folder = tmp_path / str(replace_unk)
-        translate.translate_tests(
-            word_corpus.root / "binary",
-            tmp_path / "averaged",
-            dataclasses.replace(decode, replace_unk=replace_unk),
-            folder,
-            word_corpus.root / "tokens",
-        )
-        text = (folder / "hypotheses" / "test.x.en").read_text()
-        lines[replace_unk] = text.split("\n")[:-1]
-
     source = corpus.side("test.x", "de")
     source_file, _ = word_corpus.text("tokens").files("test.x")
-    expected_lines = []
-    expected_replaced_lines = []
-    results = Engine(model, decode).search(source, source.lengths)
+    results = Engine(model, systems.decode(beam=2, max_len_b=5)).search(source, source.lengths)
+    translations = []
     for source_line, source_ids, (best,) in zip(
         read_lines(source_file), source, results, strict=True
     ):
         words = corpus.segmentation("en").decode(best.tokens)
         attended = attended_words(model, source_ids.tolist(), best.tokens, source_line.split())
+        translations.append((words, attended))
+    return translations
+
+
+def test_the_translate_stage_writes_unknown_words_as_unk_by_default(
+    word_corpus, unknown_word_model, tmp_path
+):
+    """The model is random; many of its output tokens stand for an unknown word."""
+    translations = searched_translations(word_corpus, unknown_word_model)
+    expected_lines = [" ".join(words) for words, _ in translations]
+
+    lines = translate_stage_lines(word_corpus, unknown_word_model, tmp_path, replace_unk=None)
+
+    assert lines == expected_lines
+    lines_with_unknown_words = [line for line in lines if "<unk>" in line]
+    assert len(lines_with_unknown_words) > 10
+
+
+def test_the_translate_stage_replaces_unknown_words_by_the_source_words_attended_to(
+    word_corpus, unknown_word_model, tmp_path
+):
+    """An unknown word is often a name, which is the same in both languages."""
+    expected_lines = []
+    for words, attended in searched_translations(word_corpus, unknown_word_model):
         replaced_words = []
         for word, attended_word in zip(words, attended, strict=True):
             replaced_words.append(attended_word if word == "<unk>" else word)
-        expected_lines.append(" ".join(words))
-        expected_replaced_lines.append(" ".join(replaced_words))
-    assert lines[None] == expected_lines
-    assert lines[True] == expected_replaced_lines
-    # Many lines contain an unknown word, so that the comparison means something.
-    assert sum("<unk>" in line for line in expected_lines) > 10
-    assert not any("<unk>" in line for line in lines[True])
+        expected_lines.append(" ".join(replaced_words))
+
+    lines = translate_stage_lines(word_corpus, unknown_word_model, tmp_path, replace_unk=True)
+
+    assert lines == expected_lines
+    assert "<unk>" not in " ".join(lines)
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +344,7 @@ def test_nothing_is_aligned_if_the_source_contains_only_a_tag(tag_aligner):
 
 
 def test_an_unknown_character_does_not_divide_its_source_word(character_corpus):
+    """The tokens are characters. ß is not in the vocabulary, but is part of the word `bßa`."""
     source_words = ["bßa", "de"]
     source_ids = character_corpus.segmentation("de").encode([" ".join(source_words)]).tolist()
     assert UNK in source_ids  # for ß
@@ -335,6 +374,10 @@ def sentencepiece_corpus(request, tmp_path_factory):
 
 @pytest.mark.parametrize("line", ["ba de fi", "xyz ba", "🙂 ba 🙂🙂 fi", "▁ ba"])
 def test_a_translation_that_copies_each_piece_is_aligned_word_by_word(sentencepiece_corpus, line):
+    """The model attends from each output token to the source token at the same place.
+
+    The tokens are SentencePiece pieces, parts of words or whole words.
+    """
     segmentation = sentencepiece_corpus.segmentation("de")
     source_words = line.split()
     source_ids = segmentation.encode([line]).tolist()
@@ -352,6 +395,7 @@ def test_a_translation_that_copies_each_piece_is_aligned_word_by_word(sentencepi
 
 @pytest.mark.parametrize("length", [0, 1, 2, 12])
 def test_each_token_of_an_output_belongs_to_a_word_of_its_text(character_corpus, length):
+    """For 50 random outputs of character tokens, the decoded words number their tokens in order."""
     segmentation = character_corpus.segmentation("en")
     generator = torch.Generator().manual_seed(1)
     for _ in range(50):

@@ -59,7 +59,10 @@ def test_the_check_length_keeps_sides_of_2_to_4_tokens(source, target, is_kept):
 
 
 def test_a_side_with_too_many_words_is_dropped_before_it_is_tokenized():
-    """A tokenizer takes long for millions of words."""
+    """The check splits at spaces first, since a tokenizer takes long for two million words.
+
+    Here the tokenizer fails if it is called.
+    """
     huge_side = "word " * 2_000_000
 
     assert not keeps("length", huge_side, "a b", tokenize=fail_if_tokenized, min=2, max=4)
@@ -97,6 +100,10 @@ def test_bounds_of_token_counts_change_no_decision(source, target, max_tokens, m
 
 
 def test_pairs_that_the_bounds_of_token_counts_decide_are_not_tokenized():
+    """The bounds say that the source has 3 to 7 tokens and the target 4 to 6.
+
+    The tokenizer, which is slow, fails here if it is called.
+    """
     source_bounds = (3, 7)  # from 3 to 7 tokens
     target_bounds = (4, 6)
     candidate = Candidate(
@@ -116,6 +123,7 @@ def test_pairs_that_the_bounds_of_token_counts_decide_are_not_tokenized():
     [(2, 3, True), (20, 30, True), (20, 31, False), (1, 1, True), (1, 2, False), (0, 1, False)],
 )
 def test_the_longer_side_has_at_most_1_5_times_the_tokens_of_the_shorter(shorter, longer, is_kept):
+    """`shorter` and `longer` are numbers of words; each pair is tried in both directions."""
     shorter_side = "w " * shorter
     longer_side = "w " * longer
 
@@ -254,7 +262,10 @@ def test_80_percent_of_the_letters_must_belong_to_the_scripts_of_the_language(
 
 
 def test_scripts_are_known_for_each_language_that_can_be_identified():
-    """py3langid's label `zxx` means text without a language."""
+    """SCRIPTS names the scripts of a language, such as Latin.
+
+    py3langid identifies languages; its label `zxx` means text without a language.
+    """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
@@ -398,7 +409,8 @@ def test_both_sides_must_end_as_many_sentences_in_the_same_way(source, target, i
 
 
 @pytest.mark.parametrize(("target_language", "is_kept"), [("el", True), ("de", False)])
-def test_a_semicolon_ends_a_question_in_greek_alone(target_language, is_kept):
+def test_a_semicolon_counts_as_a_question_mark_only_in_greek(target_language, is_kept):
+    """The rule drops a pair if one side ends more questions than the other."""
     check = CHECKS["terminal_punctuation"]()
     pair = Pair("How?", "Πώς;")
 
@@ -420,7 +432,10 @@ def test_each_check_answers_true_or_false_for_any_two_sides(source, target):
 
 @given(SIDES, SIDES)
 def test_a_check_gives_the_same_answer_twice(source, target):
-    """SETTINGS has the settings of each check by its name, and SCORE rates a word alignment."""
+    """A result must not depend on how often, or in what order, pairs are checked.
+
+    SETTINGS has the settings of each check by its name; SCORE rates a word alignment.
+    """
     candidate = Candidate(Pair(source, target), ("en", "ja"), (str.split, list), SCORE)
     for name, settings in SETTINGS.items():
         check = CHECKS[name](**settings)

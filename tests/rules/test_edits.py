@@ -62,7 +62,10 @@ UNUSUAL_CODES = [0, 0xD800, 0xFFFF, 0x10FFFF, 0x110000, 9999999]
 
 @pytest.mark.parametrize("code", LINE_END_CODES + UNUSUAL_CODES)
 def test_a_numeric_entity_becomes_text_of_one_line_that_can_be_written(code):
-    """A sentence that became two lines would shift all lines after it against the other side."""
+    """A sentence that became two lines would shift all lines after it against the other side.
+
+    The codes are those of line ends, and of characters that text may not contain.
+    """
     for entity in (f"&#{code};", f"&#x{code:x};"):
         decoded = apply_edit("entities", entity)
 
@@ -160,7 +163,10 @@ def test_printed_characters_stay():
     ],
 )
 def test_invisible_characters_in_words_vanish_or_become_spaces(sentence, edited):
-    """The rules run one after the other, as for a corpus."""
+    """They come as HTML entities, tags or wrongly decoded UTF-8 (mojibake).
+
+    The rules run one after the other, as for a corpus.
+    """
     for name in ("entities", "html_tags", "mojibake", "non_printing"):
         sentence = apply_edit(name, sentence)
 
@@ -169,6 +175,7 @@ def test_invisible_characters_in_words_vanish_or_become_spaces(sentence, edited)
 
 @given(SENTENCES)
 def test_an_edited_sentence_is_one_line_that_can_be_written(sentence):
+    """Each edit gets random sentences. A second line would shift all lines after it."""
     edits = [NFC, NFKC]
     for name in ("entities", "html_tags", "mojibake", "non_printing", "punctuation"):
         edits.append(EDITS[name]())

@@ -81,6 +81,11 @@ def test_a_pair_is_dropped_if_another_language_is_min_odds_times_as_likely(min_o
 
 
 def test_the_language_model_is_loaded_at_first_use_and_only_once():
+    """Loading the model takes time, which commands without this rule need not wait for.
+
+    A new process prints whether the model is loaded before use, three decisions, and the number of
+    times that it was loaded.
+    """
     program = """
 import sys
 from bleuprint.rules import CHECKS
@@ -152,7 +157,10 @@ def sentences():
 
 
 def test_likelihoods_of_a_block_of_sentences_are_those_of_py3langid(sentences):
-    """Both are divided by the likelihood of the best language."""
+    """Our model computes many sentences at once; py3langid, one by one, is the reference.
+
+    Both are divided by the likelihood of the best language.
+    """
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages(SCRIPTS)
     identifier.nb_ptc = identifier.nb_ptc.astype("float64")
@@ -172,6 +180,10 @@ def test_likelihoods_of_a_block_of_sentences_are_those_of_py3langid(sentences):
 
 
 def test_a_block_of_pairs_is_judged_like_its_pairs_one_by_one(sentences):
+    """Pairs are filtered in blocks, which is faster.
+
+    In some of these pairs the target is German, as the rule demands; in others it is not.
+    """
     check = CHECKS["language_id"](min_odds=10.0)
     candidates = []
     for source, target in zip(sentences, reversed(sentences), strict=True):

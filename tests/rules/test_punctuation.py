@@ -53,8 +53,11 @@ def test_punctuation_of_random_sentences_is_normalized_like_by_sacremoses(langua
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_character_of_a_rule_is_normalized_like_by_sacremoses_wherever_it_stands(language):
-    """It stands alone, twice, beside a letter, a digit, a space or a quotation mark."""
+def test_each_character_in_any_place_is_normalized_as_by_sacremoses(language):
+    """A character stands alone, twice, beside a letter, a digit, a space or a quotation mark.
+
+    sacremoses is the reference, from which our faster code is derived.
+    """
     forms = ("{}", "{0}{0}", "a{}", "{}a", "a {}", "{} a", "1{}1", "1 {}", "a{}b", '"{}')
     for character in [*RULE_CHARACTERS, *"“„‚‘’´`…—–«»\u00a0"]:
         for form in forms:

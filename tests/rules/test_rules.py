@@ -68,6 +68,10 @@ def load_rules(tmp_path, clean="{}", filter="{}"):
 
 
 def test_edits_run_in_this_order():
+    """Another order would change the text: each edit gets what the edits before it have written.
+
+    Entities, for example, may contain tags: &lt;b&gt; is <b>.
+    """
     assert list(EDITS) == [
         "entities",
         "html_tags",
@@ -79,6 +83,10 @@ def test_edits_run_in_this_order():
 
 
 def test_checks_run_in_this_order():
+    """A rule is counted only for pairs that the rules before it have kept.
+
+    Another order would change the counts in the report, and slow checks would get more pairs.
+    """
     assert list(CHECKS) == [
         "identical",
         "length",
@@ -93,7 +101,8 @@ def test_checks_run_in_this_order():
     ]
 
 
-def test_rules_run_in_their_fixed_order_whatever_the_order_in_the_settings(tmp_path):
+def test_rules_run_in_a_fixed_order_whatever_their_order_in_the_settings(tmp_path):
+    """The settings name punctuation before entities, and numerals before length_ratio."""
     rules = load_rules(
         tmp_path,
         clean="{punctuation: {}, entities: {}}",
@@ -200,9 +209,10 @@ def test_the_rule_in_the_documentation_drops_pairs_with_unequal_question_marks(r
         ),
     ],
 )
-def test_a_mistake_in_a_rules_code_is_one_line_with_its_place(
+def test_a_mistake_in_the_code_of_a_rule_is_reported_in_one_line_with_its_place(
     run_with_rule, old_code, new_code, message
 ):
+    """A user may write rules in rules/mine.py. Each case damages the code of a good one."""
     assert NO_QUESTIONS_RULE.count(old_code) == 1
     rule = NO_QUESTIONS_RULE.replace(old_code, new_code)
 
@@ -231,9 +241,10 @@ def test_a_mistake_in_a_rules_code_is_one_line_with_its_place(
         ),
     ],
 )
-def test_a_rule_that_fails_for_a_pair_is_one_line_with_its_place_and_the_pair(
+def test_a_rule_that_fails_for_a_pair_is_reported_in_one_line_with_the_pair(
     run_with_rule, old_code, new_code, message
 ):
+    """A user may write rules in rules/mine.py. Each case damages the code of a good one."""
     rule = NO_QUESTIONS_RULE.replace(old_code, new_code)
     assert rule != NO_QUESTIONS_RULE
     command = ("-m", "bleuprint", "inspect", "phrasebook-en-de")
@@ -247,8 +258,8 @@ def test_a_rule_that_fails_for_a_pair_is_one_line_with_its_place_and_the_pair(
     assert process.returncode == 1
 
 
-def test_a_base_class_whose_name_begins_with_an_underscore_is_no_rule(run_with_rule):
-    """The class of NO_QUESTIONS_RULE is split into _Marks, with its field, and NoQuestions."""
+def test_a_class_whose_name_begins_with_an_underscore_is_a_base_class_of_rules(run_with_rule):
+    """In rules/mine.py, _Marks defines a field, and NoQuestions, the rule, inherits from it."""
     code = NO_QUESTIONS_RULE.replace("NoQuestions", "_Marks")
     base_class, _, method = code.partition("    def ")
     rule = f"{base_class}@dataclass(frozen=True)\nclass NoQuestions(_Marks):\n    def {method}"
@@ -274,6 +285,8 @@ def test_two_rules_with_the_same_name_are_refused(run_with_rule):
 
 
 def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
+    """A Python function without `return` returns None."""
+
     class Forgetful(Edit):
         def edit(self, sentence, language):  # noqa: ARG002
             sentence.strip()
@@ -304,6 +317,7 @@ def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
 def test_a_mistake_in_the_settings_of_a_rule_is_refused_with_its_line(
     tmp_path, filter_settings, problem
 ):
+    """`filter` is in line 2 of the file; each case has one mistake."""
     with pytest.raises(UserError) as error:
         load_rules(tmp_path, filter=filter_settings)
     assert str(error.value).startswith(f"{tmp_path}/rules.yaml:2: filter.{problem}")
@@ -327,7 +341,8 @@ def test_a_setting_at_the_end_of_its_range_is_accepted(tmp_path, rule_settings):
     assert len(rules.filter) == 1
 
 
-def test_an_unknown_form_of_unicode_is_refused(tmp_path):
+def test_an_unknown_unicode_form_is_refused(tmp_path):
+    """The names of the forms, NFC and NFKC, are in capitals."""
     with pytest.raises(UserError) as error:
         load_rules(tmp_path, clean="{unicode: {form: nfc}}")
 
