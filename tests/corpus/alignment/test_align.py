@@ -27,11 +27,11 @@ def pairs():
     return list(zip(english, german, strict=True))
 
 
-def test_words_find_beads_that_lengths_alone_do_not_find(pairs):
+def test_alignment_by_words_is_more_accurate_than_by_lengths_alone(pairs):
     """A bead is a group of source sentences and the target sentences that translate them.
 
-    `cut` makes documents of 40 sentences, of which 5% are lost, joined or split on one side. `f1`
-    is the harmonic mean of precision and recall of beads.
+    `cut` returns documents of 40 sentence pairs with their true beads: 5% of the pairs lose, join
+    or split a sentence on one side. `f1` is the harmonic mean of precision and recall of beads.
     """
     documents, true_beads = cut(pairs, length=40, rate=0.05, seed=1)
     ratio = len("".join(targets_of(pairs))) / len("".join(sources_of(pairs)))
@@ -43,38 +43,58 @@ def test_words_find_beads_that_lengths_alone_do_not_find(pairs):
         scorer = LengthScorer.from_sentences(document.source, document.target, ratio)
         beads_by_lengths.append(best_path(band, scorer))
 
-    assert f1(true_beads, beads) >= 0.98
-    assert f1(true_beads, beads_by_lengths) < 0.98
+    required_f1 = 0.98
+    assert f1(true_beads, beads) >= required_f1
+    assert f1(true_beads, beads_by_lengths) < required_f1
 
 
-def test_a_document_of_1500_sentences_is_aligned(pairs):
-    """In the document, 10% of the sentences are lost, joined or split on one side."""
+def test_a_document_of_1500_sentences_is_aligned_with_an_f1_of_98_percent(pairs):
+    """A long document is aligned as accurately as short ones.
+
+    `cut` returns the document with its true beads: 10% of the pairs lose, join or split a sentence
+    on one side. `f1` is the harmonic mean of precision and recall of beads.
+    """
     documents, true_beads = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
     assert len(documents) == 1
 
-    assert f1(true_beads, align(documents, workers=1)) >= 0.98
+    beads = align(documents, workers=1)
+
+    assert f1(true_beads, beads) >= 0.98
 
 
 def test_a_document_is_aligned_as_well_in_the_other_direction(pairs):
-    """In the document, 10% of the sentences are lost, joined or split on one side."""
+    """Source and target are swapped before the alignment, and swapped back in its beads.
+
+    `cut` returns a document with its true beads: 10% of the pairs lose, join or split a sentence on
+    one side. `f1` is the harmonic mean of precision and recall of beads.
+    """
     documents, true_beads = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
     swapped_document = Document(documents[0].target, documents[0].source)
 
     swapped_beads = next(align([swapped_document], workers=1))
 
-    beads = [bead._replace(source=bead.target, target=bead.source) for bead in swapped_beads]
+    beads = []
+    for bead in swapped_beads:
+        beads.append(bead._replace(source=bead.target, target=bead.source))
     assert f1(true_beads, [beads]) >= 0.98
 
 
 def test_a_gap_of_60_sentences_is_found_although_it_is_wider_than_the_band(pairs):
-    """Only cells near the diagonal are searched, until the best path reaches the band's edge."""
+    """60 sentences in a row have no translation; the pairs before and after them must be found.
+
+    The search is limited to a band near the diagonal, and is repeated in a wider band if the best
+    path reaches its edge.
+    """
     source = sources_of(pairs[:1400])
     target = targets_of(pairs[:1400])
-    del target[200:260]
+    del target[200:260]  # Source sentences 200 to 259 lose their translations.
 
     beads = next(align([Document(source, target)], workers=1))
 
-    index_pairs = [(bead.source[0], bead.target[0]) for bead in beads if bead.kind == "1-1"]
+    index_pairs = []
+    for bead in beads:
+        if bead.kind == "1-1":
+            index_pairs.append((bead.source[0], bead.target[0]))
     before_gap = list(zip(range(200), range(200), strict=True))
     after_gap = list(zip(range(260, 1400), range(200, 1340), strict=True))
     assert index_pairs == before_gap + after_gap
@@ -138,36 +158,42 @@ def lattice(pairs):
 
 @pytest.mark.parametrize("size", BEAD_SIZES)
 def test_a_bead_that_would_begin_before_the_document_is_impossible(lattice, size):
-    """A bead of size (2, 1) aligns two source sentences with one target sentence.
+    """A bead of size (2, 1) cannot end after one source sentence, since it contains two.
 
-    The scores are those of beads that end after `row` source and `column` target sentences.
+    `scores[row, column]` is the score of the bead that ends after `row` source sentences and
+    `column` target sentences; impossible beads have the score -inf.
     """
     source_count, target_count = size
 
     scores = lattice.word_scores[BEAD_SIZES.index(size)]
 
-    # A bead that ends after fewer sentences than it contains.
     assert np.all(scores[:source_count, :] == -np.inf)
     assert np.all(scores[:, :target_count] == -np.inf)
 
 
 @pytest.mark.parametrize("size", [(1, 0), (0, 1)])
 def test_a_bead_with_an_empty_side_scores_its_prior(lattice, size):
-    """A bead of size (1, 0) is a source sentence without a translation."""
+    """A bead of size (1, 0) is a source sentence without a translation: no words to compare.
+
+    `scores[row, column]` is the score of the bead that ends after `row` source sentences and
+    `column` target sentences.
+    """
     source_count, target_count = size
 
     scores = lattice.word_scores[BEAD_SIZES.index(size)]
 
+    # Before these cells, a bead of this size would begin before the document.
     possible_scores = scores[source_count:, target_count:]
-    # Gale and Church (1993), table 5: 0.99% of the beads have an empty side.
-    assert possible_scores == pytest.approx(np.full(possible_scores.shape, np.log(0.0099)))
+    prior = 0.0099  # Gale and Church (1993), table 5: how often a bead has an empty side.
+    assert possible_scores == pytest.approx(np.full(possible_scores.shape, np.log(prior)))
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (2, 2)])
 def test_a_bead_scores_its_lengths_and_how_well_its_words_explain_each_other(lattice, size):
-    """A bead of size (2, 1) aligns two source sentences with one target sentence.
+    """The score of a bead is its score by lengths, plus the mean log-likelihood ratio of its words.
 
-    The scores are those of beads that end after `row` source and `column` target sentences.
+    The bead at (row, column) ends after `row` source sentences and `column` target sentences. A
+    size of (2, 1) means two source sentences and one target sentence.
     """
     source_count, target_count = size
     size_index = BEAD_SIZES.index(size)
@@ -242,7 +268,11 @@ LONG_SOURCE = Document(SENTENCES, ["kurz"])
     ],
 )
 def test_each_sentence_is_in_one_bead_even_if_sides_differ_much(documents):
-    """A bead is a group of source sentences and the target sentences that translate them."""
+    """A bead is a group of source sentences and the target sentences that translate them.
+
+    LONG_TARGET is a document of one source sentence and 200 target sentences; LONG_SOURCE is the
+    reverse.
+    """
     beads_by_document = list(align(documents, workers=1))
 
     assert len(beads_by_document) == len(documents)

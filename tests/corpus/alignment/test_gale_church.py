@@ -16,7 +16,10 @@ SENTENCE_LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
 @given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS)
 @settings(max_examples=30)
 def test_the_score_of_a_bead_is_the_negative_cost_of_nltk(size, source_lengths, target_lengths):
-    """The numbers of source and target sentences, such as (2, 1), are the size of a bead."""
+    """NLTK implements the same formula of Gale and Church; its cost is a negative log-probability.
+
+    The size of a bead, such as (2, 1), is its number of source and of target sentences.
+    """
     # Loading NLTK takes a second, which collecting the tests should not take.
     from nltk.translate.gale_church import LanguageIndependent, align_log_prob
 
@@ -29,6 +32,8 @@ def test_the_score_of_a_bead_is_the_negative_cost_of_nltk(size, source_lengths, 
         1.0,
     )
 
+    # scores[size, row, column]: of the bead that ends after `row` source sentences and `column`
+    # target sentences. `whole` is the band of all rows and columns.
     scores = scorer(whole(rows, columns), 0, rows).reshape(len(BEAD_SIZES), rows, columns)
 
     for row in range(source_count, rows):

@@ -66,18 +66,22 @@ def length_scorer(source_lengths, target_lengths, ratio=1.0):
 @given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS, ratio=LENGTH_RATIOS)
 @settings(max_examples=50)
 def test_the_best_path_has_the_highest_score_of_all_paths(source_lengths, target_lengths, ratio):
-    """A path is a sequence of beads, which are groups of sentences that translate each other."""
+    """A path is a sequence of beads, which are groups of sentences that translate each other.
+
+    `all_paths` yields every possible path of the two documents with its score.
+    """
     scorer = length_scorer(source_lengths, target_lengths, ratio)
     all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
 
     best_beads = best_path(all_cells, scorer)
 
+    score_of_best_path = None
     scores = []
     for score, beads in all_paths(source_lengths, target_lengths, ratio):
         scores.append(score)
         if beads == best_beads:
-            best_score = score
-    assert best_score == pytest.approx(max(scores), rel=1e-9, abs=1e-9)
+            score_of_best_path = score
+    assert score_of_best_path == pytest.approx(max(scores), rel=1e-9, abs=1e-9)
 
 
 @given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS, ratio=LENGTH_RATIOS)
@@ -85,7 +89,11 @@ def test_the_best_path_has_the_highest_score_of_all_paths(source_lengths, target
 def test_certain_pairs_have_a_high_probability_over_all_paths(
     source_lengths, target_lengths, ratio
 ):
-    """A 1-1 bead is certain here if paths with it have more than 0.4 of the probability."""
+    """A pair of sentences is certain if the paths that align it have over 0.4 of all probability.
+
+    `all_paths` yields every possible path with its log-probability, from which the expected pairs
+    are summed. `forward_backward` computes the same without listing paths.
+    """
     probabilities = dict.fromkeys(np.ndindex(len(source_lengths), len(target_lengths)), 0.0)
     total = 0.0
     for score, beads in all_paths(source_lengths, target_lengths, ratio):
@@ -95,7 +103,7 @@ def test_certain_pairs_have_a_high_probability_over_all_paths(
                 probabilities[bead.source[0], bead.target[0]] += math.exp(score)
     expected_pairs = []
     for pair, weight in probabilities.items():
-        # So near to the limit, rounding decides.
+        # Skip examples in which rounding decides whether a pair is above the limit.
         assume(abs(weight / total - 0.4) > 1e-6)
         if weight / total > 0.4:
             expected_pairs.append(pair)
@@ -119,16 +127,26 @@ def scorer_with_lost_sentence():
 
 
 def test_the_best_path_is_the_same_in_a_narrow_band_that_contains_it(scorer_with_lost_sentence):
-    """A band limits the search to cells near the diagonal of all pairs of sentences."""
+    """A band limits the search to cells near the diagonal, which saves time and memory.
+
+    The scorer compares 400 source sentences with 399 targets: only target 150 is missing, so that
+    the best path stays near the diagonal.
+    """
     scorer = scorer_with_lost_sentence
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
 
-    assert best_path(narrow_band, scorer) == best_path(wide_band, scorer)
+    beads = best_path(narrow_band, scorer)
+
+    assert beads == best_path(wide_band, scorer)
 
 
 def test_certain_pairs_are_the_same_in_a_narrow_band_that_contains_them(scorer_with_lost_sentence):
-    """A band limits the search to cells near the diagonal of all pairs of sentences."""
+    """A band limits the search to cells near the diagonal, which saves time and memory.
+
+    The scorer compares 400 source sentences with 399 targets: only target 150 is missing, so that
+    all probable paths stay near the diagonal.
+    """
     scorer = scorer_with_lost_sentence
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
@@ -141,14 +159,15 @@ def test_certain_pairs_are_the_same_in_a_narrow_band_that_contains_them(scorer_w
     )
 
     assert narrow.pairs == wide.pairs
-    # No probable path touches the edges of the narrow band.
+    # The probability of the paths that touch the edges of the band.
     assert narrow.at_edge < 1e-6
 
 
-def test_a_band_without_its_improbable_cells_still_contains_the_best_path(
-    scorer_with_lost_sentence,
-):
-    """`forward_backward` returns a narrower band, in which a second search is faster."""
+def test_the_band_of_probable_cells_contains_the_best_path(scorer_with_lost_sentence):
+    """`forward_backward` returns the band of probable cells, in which a second search is faster.
+
+    The scorer compares 400 source sentences with 399 targets: only target 150 is missing.
+    """
     scorer = scorer_with_lost_sentence
     wide_band = Band.around(scorer.centers, columns=400, half_width=400)
     narrow_band = Band.around(scorer.centers, columns=400, half_width=30)
@@ -161,10 +180,14 @@ def test_a_band_without_its_improbable_cells_still_contains_the_best_path(
 
 
 def test_a_probable_path_along_the_edge_of_a_band_is_reported():
-    """The right path may then lie outside of the band, so that the band must be widened."""
+    """`at_edge` is the probability of the paths that touch the band's edge.
+
+    If it is high, the right path may lie outside of the band, and the caller widens the band.
+    """
     equal_lengths = [30] * 60
     scorer = length_scorer(equal_lengths, equal_lengths)
-    # The diagonal, which is the most probable path, is the first column of each row.
+    # Row n of the band has the columns n to n + 11. The most probable path pairs equal indices:
+    # the diagonal, which is the left edge of this band.
     starts = np.arange(61)
     band = Band(starts, np.minimum(starts + 12, 61))
 
@@ -176,7 +199,11 @@ def test_a_probable_path_along_the_edge_of_a_band_is_reported():
 
 
 def test_a_narrow_band_has_a_path_even_if_the_diagonal_is_steep():
-    """The diagonal of 5 source and 600 target sentences jumps by many columns per row."""
+    """The diagonal of 5 source and 600 target sentences jumps by 120 columns per row.
+
+    A band of half width 1 around it would have gaps, so that the search would find no path, unless
+    the band is widened where the diagonal jumps.
+    """
     scorer = length_scorer([500, 3, 3, 900, 2], [1, 2, 3] * 200)
     band = Band.around(scorer.centers, columns=601, half_width=1)
 

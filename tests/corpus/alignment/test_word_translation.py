@@ -75,7 +75,11 @@ def assert_equals_nltk(ratios, linked, conditions, words, pairs):
 
 
 def test_probabilities_of_target_words_equal_those_of_nltk(translations):
-    """The probability of a target word, given a source word, by IBM Model 1 in both programs."""
+    """Both programs learn IBM Model 1: the probability of a target word given a source word.
+
+    The model stores the ratio p(word | condition) / p(word); `assert_equals_nltk` multiplies it by
+    p(word) and compares the product with NLTK's translation table.
+    """
     source_vocabulary, target_vocabulary = translations.vocabularies
 
     assert_equals_nltk(
@@ -88,11 +92,15 @@ def test_probabilities_of_target_words_equal_those_of_nltk(translations):
 
 
 def test_probabilities_of_source_words_equal_those_of_nltk(translations):
-    """The probability of a source word, given a target word, by IBM Model 1 in both programs."""
+    """Both programs learn IBM Model 1: the probability of a source word given a target word.
+
+    The model stores the ratio p(word | condition) / p(word); `assert_equals_nltk` multiplies it by
+    p(word) and compares the product with NLTK's translation table.
+    """
     source_vocabulary, target_vocabulary = translations.vocabularies
 
-    # The matrix of linked words has a row for each source word. The probabilities have a target
-    # word as their condition, so the matrix is transposed.
+    # The matrix has a row per source word. Here the condition is the target word, so that the
+    # matrix is transposed.
     assert_equals_nltk(
         ratios=translations.backward,
         linked=translations.backward.linked.T,
@@ -103,6 +111,7 @@ def test_probabilities_of_source_words_equal_those_of_nltk(translations):
 
 
 def test_the_vocabularies_contain_all_words_and_an_entry_for_rare_words(translations):
+    """The fixture `translations` is learned from the sentence pairs ENGLISH_GERMAN_PAIRS."""
     english_words = set()
     german_words = set()
     for english, german in ENGLISH_GERMAN_PAIRS:
@@ -111,8 +120,9 @@ def test_the_vocabularies_contain_all_words_and_an_entry_for_rare_words(translat
 
     source_vocabulary, target_vocabulary = translations.vocabularies
 
-    assert len(source_vocabulary) == len(english_words) + 1
-    assert len(target_vocabulary) == len(german_words) + 1
+    entry_for_rare_words = 1
+    assert len(source_vocabulary) == len(english_words) + entry_for_rare_words
+    assert len(target_vocabulary) == len(german_words) + entry_for_rare_words
 
 
 def generated_pairs(count=400):
@@ -134,60 +144,77 @@ def generated_pairs(count=400):
 
 @pytest.mark.parametrize("length", range(3, 13))
 def test_translations_score_above_1_and_unrelated_sentences_below_0(length):
-    """Each sentence is compared with its own translation, and with the next sentence's."""
-    pairs = generated_pairs()
+    """A score tells translations from unrelated sentences of the same length.
+
+    In the generated pairs, v0 translates w0, and so on. A source is also scored with the target of
+    the next pair, unless both targets share a word.
+    """
+    pairs = generated_pairs(count=400)
     translations = learn_word_translations(pairs)
     pairs_of_length = [pair for pair in pairs if len(pair[0]) == length]
 
     scores = [translations.score(source, target) for source, target in pairs_of_length]
+
     unrelated_scores = []
     for (source, target), (_, next_target) in pairwise(pairs_of_length):
         if set(target).isdisjoint(next_target):
             unrelated_scores.append(translations.score(source, next_target))
 
     assert min(scores) > 1
+    # Of long sentences, all may share a word, so that no score is left.
     assert max(unrelated_scores, default=-1) < 0
 
 
 def test_a_pair_has_the_same_score_if_both_sides_are_swapped():
-    pairs = generated_pairs()
+    """In the generated pairs, v0 translates w0, v1 translates w1, and so on."""
+    pairs = generated_pairs(count=400)
     swapped_pairs = list(zip(targets_of(pairs), sources_of(pairs), strict=True))
 
     translations = learn_word_translations(pairs)
     swapped_translations = learn_word_translations(swapped_pairs)
 
-    for source, target in generated_pairs(20):
+    for source, target in generated_pairs(count=20):
         score = translations.score(source, target)
         assert swapped_translations.score(target, source) == pytest.approx(score)
 
 
 def test_letter_case_does_not_change_the_score():
-    """The text has the words w0, w1 and so on, whose translations are v0, v1 and so on."""
-    translations = learn_word_translations(generated_pairs())
+    """In the generated pairs, v0 translates w0, v1 translates w1, and so on."""
+    translations = learn_word_translations(generated_pairs(count=400))
 
     score = translations.score(["w1", "w2"], ["v1", "v2"])
+    score_with_capitals = translations.score(["W1", "w2"], ["v1", "V2"])
 
-    assert translations.score(["W1", "w2"], ["v1", "V2"]) == score
+    assert score_with_capitals == score
 
 
 def test_a_word_that_occurs_once_scores_like_an_unknown_word():
-    """Translations that are learned from one pair are too uncertain."""
+    """A translation that is learned from one pair is too uncertain to be used."""
     rare_pair = (["Once"], ["Einmal"])
-    translations = learn_word_translations([*generated_pairs(), rare_pair])
+    unknown_word = "\u2028\r\0"
+    translations = learn_word_translations([*generated_pairs(count=400), rare_pair])
 
-    assert translations.score(["once"], ["v1"]) == translations.score(["\u2028\r\0"], ["v1"])
+    score = translations.score(["once"], ["v1"])
+
+    assert score == translations.score([unknown_word], ["v1"])
     source_vocabulary, _ = translations.vocabularies
-    assert source_vocabulary[""] == RARE
     assert "once" not in source_vocabulary
+    # The empty string is the entry of all rare and unknown words.
+    assert source_vocabulary[""] == RARE
 
 
 def test_a_pair_with_an_empty_side_has_the_lowest_score():
-    translations = learn_word_translations(generated_pairs())
+    """A check that drops pairs with low scores must drop these.
+
+    In the generated pairs, v0 translates w0, and so on, up to v59 and w59.
+    """
+    translations = learn_word_translations(generated_pairs(count=400))
 
     lowest_score = translations.score([], ["v1"])
 
     assert translations.score(["w1"], []) == lowest_score
     assert translations.score([], []) == lowest_score
+    # Sentences that repeat one word, of which 59 are unrelated.
     for number in range(60):
         assert translations.score(["w1"] * 50, [f"v{number}"] * 50) >= lowest_score
 
@@ -196,6 +223,10 @@ def test_a_pair_with_an_empty_side_has_the_lowest_score():
     ("total", "sample_size"), [(10, 3), (1000, 7), (5, 5), (3, 9), (100_001, 100_000)]
 )
 def test_a_sample_is_spread_evenly_over_all_items(total, sample_size):
+    """`is_sampled` tells whether the item with this index is in the sample.
+
+    The distances between sampled items must differ by at most 1, as in every third line of a text.
+    """
     indices = [index for index in range(total) if is_sampled(index, total, sample_size)]
 
     assert len(indices) == min(total, sample_size)
@@ -204,14 +235,18 @@ def test_a_sample_is_spread_evenly_over_all_items(total, sample_size):
 
 
 def test_a_text_with_too_many_links_is_sampled(monkeypatch):
-    """Each source word of a pair is linked with each target word, which takes memory."""
-    pairs = generated_pairs()
+    """Each source word of a pair is linked with each target word; links fill the memory.
+
+    Here only a quarter of the links is allowed, so that about a quarter of the text must be learned
+    from. In the generated pairs, v0 translates w0, and so on.
+    """
+    pairs = generated_pairs(count=400)
     link_count = sum(len(source) * len(target) for source, target in pairs)
     monkeypatch.setattr(word_translation, "MAX_LINKS", link_count // 4)
 
     translations = learn_word_translations(pairs)
 
-    # The share of the prior, 20 / (count + 20), tells how often a source word was counted.
+    # prior_share = 20 / (count + 20) for each source word. Solved for its count in the sample:
     word_counts = 20 / translations.forward.prior_share - 20
     words_in_text = len(list(chain.from_iterable(sources_of(pairs))))
     assert 0.2 < word_counts.sum() / words_in_text < 0.3

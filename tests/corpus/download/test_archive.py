@@ -109,12 +109,15 @@ def test_a_member_of_an_archive_in_an_archive_is_read(outer_name, inner_name):
 
 @pytest.mark.parametrize("outer_name", ARCHIVE_NAMES)
 def test_a_member_four_archives_deep_is_read(outer_name):
-    fourth = zip_archive([("b/text.de", TEXT)])
-    third = tgz([("1/b.zip", fourth)])
-    second = zip_archive([("3/b.tgz", third)])
+    """TEXT is in a zip archive, in a tar archive, in a zip archive, in the outer archive."""
+    innermost = zip_archive([("b/text.de", TEXT)])
+    middle = tgz([("1/b.zip", innermost)])
+    second = zip_archive([("3/b.tgz", middle)])
     outer = pack(outer_name, [("2/b.zip", second)])
 
-    assert read_member(outer_name, outer, "2/b.zip", "3/b.tgz", "1/b.zip", "b/text.de") == TEXT
+    content = read_member(outer_name, outer, "2/b.zip", "3/b.tgz", "1/b.zip", "b/text.de")
+
+    assert content == TEXT
 
 
 LONG_NAME = f"größe/{'lang/' * 60}日本語.txt"
@@ -145,7 +148,7 @@ def test_the_last_of_two_zip_members_with_the_same_name_is_read():
 
 @pytest.mark.parametrize("archive_name", ARCHIVE_NAMES)
 def test_reading_a_member_writes_no_file(tmp_path, monkeypatch, archive_name):
-    """Archives may contain names that lead out of the current folder."""
+    """Names in an archive may lead out of the current folder; unpacking would follow them."""
     current_folder = tmp_path / "in" / "side"
     current_folder.mkdir(parents=True)
     monkeypatch.chdir(current_folder)
@@ -156,7 +159,9 @@ def test_reading_a_member_writes_no_file(tmp_path, monkeypatch, archive_name):
     with open_member(path, archive_name, ["b/text.de"]) as stream:
         assert stream.read() == TEXT
 
-    assert sorted(file.name for file in tmp_path.rglob("*")) == ["archive", "in", "side"]
+    # The file outside, at any of these places, would have been written by unpacking.
+    names_after = sorted(file.name for file in tmp_path.rglob("*"))
+    assert names_after == ["archive", "in", "side"]
 
 
 # Errors
@@ -164,6 +169,7 @@ def test_reading_a_member_writes_no_file(tmp_path, monkeypatch, archive_name):
 
 @pytest.mark.parametrize("archive_name", ARCHIVE_NAMES)
 def test_the_error_for_a_missing_member_lists_similar_names(archive_name):
+    """The archive contains the file b/text.de; the settings ask for b/texts.de by mistake."""
     message = read_error(archive_name, archive_of_files(archive_name), "b/texts.de")
 
     assert message.startswith(
@@ -173,6 +179,7 @@ def test_the_error_for_a_missing_member_lists_similar_names(archive_name):
 
 @pytest.mark.parametrize("archive_name", ARCHIVE_NAMES)
 def test_the_error_for_a_missing_member_lists_three_names_if_none_is_similar(archive_name):
+    """The archive contains four files: 1, 2, 3 and 4; the settings ask for `text`."""
     content = pack(archive_name, [("./1", b""), ("2", b""), ("3", b""), ("4", b"")])
 
     message = read_error(archive_name, content, "text")
@@ -182,6 +189,7 @@ def test_the_error_for_a_missing_member_lists_three_names_if_none_is_similar(arc
 
 @pytest.mark.parametrize("inner_name", ARCHIVE_NAMES)
 def test_the_error_for_a_missing_member_names_the_archive_in_an_archive(inner_name):
+    """The inner archive contains b/text.de, but not text.de."""
     inner = archive_of_files(inner_name)
     outer = tgz([("in", b""), (f"in.{inner_name}", inner)])
 
@@ -206,6 +214,7 @@ def test_an_archive_without_archive_member_in_the_settings_is_refused(archive_na
     ],
 )
 def test_a_member_that_is_not_a_regular_file_is_refused(kind):
+    """A folder or device has no text; a link could lead to a file outside of the archive."""
     info = tar_entry("b", type=kind, linkname="/etc/passwd")
 
     message = read_error("a.tgz", tgz([("a", TEXT), (info, b"")]), "b")
@@ -235,7 +244,8 @@ def test_an_archive_of_which_only_the_start_is_there_is_named(archive_name, shar
 @pytest.mark.parametrize("name", COMPRESS)
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.0001])
 def test_a_compressed_file_that_is_cut_short_is_named_alone_and_as_a_member(name, share):
-    # Random bytes cannot be compressed, so that both are about as long.
+    """A download that broke off must not become a shorter text."""
+    # Random bytes cannot be compressed: the compressed file is about as long as they are.
     content = COMPRESS[name](RANDOM_BYTES)[: int(len(RANDOM_BYTES) * share)]
 
     message = read_error(name, content)
@@ -259,6 +269,10 @@ def damaged_streams(stream):
 @pytest.mark.parametrize("name", COMPRESS)
 @pytest.mark.parametrize("damage", damaged_streams(TEXT))
 def test_damage_after_the_first_stream_of_a_compressed_file_is_refused(name, damage):
+    """Programs such as pigz write a compressed file as several streams, one after the other.
+
+    Without an error, the text of the damaged second stream would be missing.
+    """
     first_stream = COMPRESS[name](RANDOM_BYTES)
     second_stream = COMPRESS[name](TEXT)
 
@@ -272,6 +286,7 @@ def test_damage_after_the_first_stream_of_a_compressed_file_is_refused(name, dam
     "padding", [pytest.param(bytes(4), id="4 bytes"), pytest.param(bytes(1 << 19), id="512 KiB")]
 )
 def test_zeros_between_and_after_streams_are_padding(name, padding):
+    """A compressed file may consist of several streams; programs fill up disk blocks with zeros."""
     compress = COMPRESS[name]
     streams = [compress(RANDOM_BYTES), compress(b""), compress(TEXT)]
     content = b"".join(stream + padding for stream in streams)
@@ -310,6 +325,10 @@ def change_bytes(generator, content):
     ],
 )
 def test_changed_bytes_are_an_error_or_do_not_matter(name, members, has_checksum):
+    """Damage must not change the text silently, if the format has a checksum to detect it.
+
+    `members` is the path of the file in the archive; it is empty for a single compressed file.
+    """
     generator = random.Random(7)
     text = RANDOM_BYTES[:3000] + TEXT
     content = pack(name, [("x", TEXT), ("b/t", text)]) if members else COMPRESS[name](text)
@@ -322,26 +341,31 @@ def test_changed_bytes_are_an_error_or_do_not_matter(name, members, has_checksum
             assert str(error).startswith(name)
             assert "\n" not in str(error)
         else:
-            assert text_read == text or not has_checksum
+            if has_checksum:
+                assert text_read == text
 
 
 def test_a_disk_error_is_not_reported_as_damage(monkeypatch):
+    """Deleting and downloading the file again, the advice for damage, would not help."""
+
     def fail(*_):
         raise OSError(errno.EIO, "Input/output error")
 
+    # Opening any .gz file fails as on a broken disk.
     monkeypatch.setitem(archive._OPENERS, ".gz", fail)
 
     with pytest.raises(OSError, match="Input/output error"):
         read_member("a.gz", b"")
 
 
-def test_an_error_of_the_code_that_reads_a_member_is_not_reported_as_damage(tmp_path):
+def test_an_exception_raised_while_a_member_is_open_is_not_reported_as_damage(tmp_path):
+    """The fault is in the code that uses the member, not in the archive."""
     path = tmp_path / "archive"
     path.write_bytes(archive_of_files("a.tgz"))
     member = open_member(path, "a.tgz", ["b/text.de"])
 
-    with pytest.raises(ValueError, match="of the reader"), member:
-        raise ValueError("of the reader")
+    with pytest.raises(ValueError, match="fault of the caller"), member:
+        raise ValueError("fault of the caller")
 
 
 def tar_header_with_size(name, size):
@@ -364,8 +388,10 @@ def test_a_tar_header_that_says_a_wrong_size_is_reported(size, member):
 
 
 def test_an_encrypted_zip_member_is_refused():
+    """The message must say so, instead of reporting the file as damaged."""
     content = bytearray(zip_archive([("t", TEXT)]))
-    # The lowest bit of the flags, in the central directory and in the header of the file.
+    # Python cannot write encrypted archives. The lowest bit of a file's flags marks it as
+    # encrypted; the flags are in the central directory and in the header of the file.
     content[content.index(b"PK\1\2") + 8] |= 1
     content[6] |= 1
 
@@ -376,9 +402,11 @@ def test_an_encrypted_zip_member_is_refused():
 
 
 def test_a_zip_member_with_an_unknown_compression_method_is_refused():
+    """Windows writes large archives with Deflate64, which Python cannot read."""
     deflate64 = 9
     content = bytearray(zip_archive([("t", TEXT)]))
-    # The method, in the central directory and in the header of the file.
+    # Python cannot write Deflate64. The number of the method is in the central directory and in
+    # the header of the file.
     content[content.index(b"PK\1\2") + 10] = deflate64
     content[8] = deflate64
 
@@ -395,7 +423,7 @@ def test_a_zip_member_with_an_unknown_compression_method_is_refused():
 def test_a_member_is_found_in_both_forms_of_unicode(
     archive_name, make_archive, form_in_archive, requested_form
 ):
-    """Archives made on macOS have decomposed letters (NFD) in their names."""
+    """On macOS, ü is u and a combining accent (NFD); on other systems, one character (NFC)."""
     name_in_archive = unicodedata.normalize(form_in_archive, "daten/übung.de")
     requested_name = unicodedata.normalize(requested_form, "daten/übung.de")
     content = make_archive([("daten/ubung.de", b"other"), (name_in_archive, TEXT)])

@@ -97,20 +97,25 @@ def test_ids_of_a_test_set_in_two_files_begin_with_the_name_of_the_file(raw):
     assert ids == f"one/a\none/a\none/{ODD_ID}\ntwo/a\n"
 
 
-def test_a_test_set_with_sentences_of_no_document_is_reported(tmp_path, monkeypatch, capsys):
+def test_a_test_set_with_sentences_outside_of_documents_is_reported(tmp_path, monkeypatch, capsys):
+    """Document scores need the document of every sentence, so that no document id is used then."""
     monkeypatch.chdir(tmp_path)
+    # The number of sentences by document id.
     text_with_ids = write_sgml_text("1", {"a": 2, "b": 1})
     text_without_ids = write_sgml_text("2", {"": 2})
 
     download_test_sets(tmp_path, {"part": {"one": text_with_ids, "no": text_without_ids}})
 
+    # The set `part` joins both texts: 3 + 2 lines.
     message = "test.part: 2 of 5 lines are of no document: none is used"
     assert message in capsys.readouterr().err
 
 
-def test_files_of_ids_are_no_sets(raw):
-    """Files such as test.single.documents are in the folder, too: the document of each line."""
-    assert TextFolder(raw, "en", "de").set_names() == [
+def test_files_of_document_ids_are_not_listed_as_sets(raw):
+    """The folder also contains files such as test.single.documents: the document of each line."""
+    names = TextFolder(raw, "en", "de").set_names()
+
+    assert names == [
         "train",
         "valid",
         "test.both",
@@ -131,10 +136,16 @@ def test_files_of_ids_are_no_sets(raw):
 def test_the_description_of_a_test_set_contains_its_documents(
     tmp_path, monkeypatch, test_set, documents
 ):
+    """The test set `known` has two documents; the test set `unknown` has none.
+
+    The stages after download keep the lines of a test set, so that the file of its documents still
+    fits.
+    """
     monkeypatch.chdir(tmp_path)
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("known", "unknown")})
     text = write_sgml_text("s", {"a": 2, "b\n c": 1})
     raw = download_test_sets(tmp_path, {"known": {"p": text}})
+    # Stand-ins for the outputs of the stages between download and test_stats.
     for language in ("en", "de"):
         lines = (raw / f"test.known.{language}").read_text("utf-8").split("\n")[:-1]
         for stage in ("split", "tokens"):

@@ -48,6 +48,10 @@ def plain_text(source_url, target_url):
 
 
 def test_the_texts_of_a_set_are_joined_in_the_order_of_the_settings(tmp_path, host):
+    """Both sides of a text must be joined in the same order, or they would no longer be parallel.
+
+    GERMAN and ENGLISH are two files of two sentences each.
+    """
     german_url = host.put("/x.de", GERMAN)
     english_url = host.put("/x.en", ENGLISH)
     text = plain_text(german_url, english_url)
@@ -60,6 +64,7 @@ def test_the_texts_of_a_set_are_joined_in_the_order_of_the_settings(tmp_path, ho
 
     raw, _ = download(tmp_path, files)
 
+    # The bytes of the source file and of the target file of each set.
     contents = {}
     for name in raw.set_names():
         source_path, target_path = raw.files(name)
@@ -72,8 +77,13 @@ def test_the_texts_of_a_set_are_joined_in_the_order_of_the_settings(tmp_path, ho
 
 
 def test_the_statistics_count_each_text_of_a_set(tmp_path, host):
+    """Each text has two sentence pairs; some sets consist of two texts."""
     text = plain_text(host.put("/x.de", GERMAN), host.put("/x.en", ENGLISH))
-    files = Files({"b": text, "a": text}, {"v": text}, {"t": {"p": text, "o": text}})
+    files = Files(
+        train={"b": text, "a": text},
+        valid={"v": text},
+        tests={"t": {"p": text, "o": text}},
+    )
 
     _, sets = download(tmp_path, files)
 
@@ -84,13 +94,17 @@ def test_the_statistics_count_each_text_of_a_set(tmp_path, host):
 
 
 def test_a_file_of_several_texts_is_downloaded_and_locked_once(tmp_path, host):
+    """The lock records the SHA-256 of each downloaded file by its URL."""
     german_url = host.put("/x.de", GERMAN)
     english_url = host.put("/x.en", ENGLISH)
     text = plain_text(german_url, english_url)
 
-    download(tmp_path, Files({"b": text, "a": text}, {"v": text}, {"t": {"p": text}}))
+    files = Files(train={"b": text, "a": text}, valid={"v": text}, tests={"t": {"p": text}})
 
-    assert len(host.asked("/x.de")) == 1
+    download(tmp_path, files)
+
+    requests_of_german_file = host.asked("/x.de")
+    assert len(requests_of_german_file) == 1
     lock = json.loads((tmp_path / "downloads.lock").read_text())
     assert set(lock) == {german_url, english_url}
 
@@ -131,16 +145,17 @@ def test_without_pairs_seed_the_first_pairs_of_a_text_are_taken(tmp_path, host, 
 
 
 def test_pairs_that_are_not_taken_count_as_dropped(tmp_path, host):
-    """Of 2,500 pairs, the setting `pairs` takes 1,200."""
-    _, counts = download_numbers(tmp_path, host, 2500, pairs=1200)
+    """The setting `pairs` limits how many pairs of a text are used."""
+    _, counts = download_numbers(tmp_path, host, pair_count=2500, pairs=1200)
 
     assert counts["pairs_in"] == 2500
     assert counts["pairs_out"] == 1200
-    assert counts["dropped"] == {"pairs": 1300}
+    assert counts["dropped"] == {"pairs": 2500 - 1200}
 
 
 def test_if_all_pairs_are_taken_none_counts_as_dropped(tmp_path, host):
-    taken, counts = download_numbers(tmp_path, host, 3, pairs=3)
+    """The sources of the text are the numbers from 0; the setting `pairs` asks for all three."""
+    taken, counts = download_numbers(tmp_path, host, pair_count=3, pairs=3)
 
     assert taken == [0, 1, 2]
     assert counts["pairs_in"] == 3
@@ -149,28 +164,34 @@ def test_if_all_pairs_are_taken_none_counts_as_dropped(tmp_path, host):
 
 
 def test_with_pairs_seed_a_random_sample_in_the_order_of_the_text_is_taken(tmp_path, host):
-    taken, counts = download_numbers(tmp_path, host, 10, pairs=4, pairs_seed=0)
-    taken_again, _ = download_numbers(tmp_path, host, 10, pairs=4, pairs_seed=0)
+    """The sources of the text are the numbers 0 to 9: they show which pairs are taken."""
+    sample = {"pair_count": 10, "pairs": 4, "pairs_seed": 0}
+
+    taken, counts = download_numbers(tmp_path, host, **sample)
+    taken_again, _ = download_numbers(tmp_path, host, **sample)
 
     assert len(set(taken)) == 4
     assert taken == sorted(taken)
     assert taken_again == taken
-    assert counts["dropped"] == {"pairs": 6}
+    assert counts["dropped"] == {"pairs": 10 - 4}
 
 
 def test_with_pairs_seed_each_pair_is_taken_equally_often(tmp_path, host):
+    """200 samples of 4 pairs are drawn from the numbers 0 to 9."""
     pair_counts = Counter()
     for seed in range(200):
-        taken, _ = download_numbers(tmp_path, host, 10, pairs=4, pairs_seed=seed)
+        taken, _ = download_numbers(tmp_path, host, pair_count=10, pairs=4, pairs_seed=seed)
         assert len(set(taken)) == 4
         assert taken == sorted(taken)
         pair_counts.update(taken)
 
-    assert pair_counts.total() == 800
-    # Each of 10 pairs is in 0.4 of 200 samples, give or take four standard deviations.
+    assert pair_counts.total() == 200 * 4
+    # A pair is in a sample with probability 4 / 10: a binomial distribution. A fair sampler stays
+    # within four of its standard deviations.
+    expected_count = 200 * 0.4
     standard_deviation = (200 * 0.4 * 0.6) ** 0.5
     for number in range(10):
-        assert abs(pair_counts[number] - 80) < 4 * standard_deviation
+        assert abs(pair_counts[number] - expected_count) < 4 * standard_deviation
 
 
 def test_a_sample_of_all_pairs_is_the_text(tmp_path, host):
@@ -189,8 +210,8 @@ TMX = (
 )
 
 
-def test_the_setting_pairs_counts_only_pairs_with_both_languages(tmp_path, host):
-    """Of the three units of the TMX file, the second one has no German."""
+def test_the_setting_pairs_skips_units_without_one_of_the_languages(tmp_path, host):
+    """The TMX file has three units: "eins" with "one", a unit without German, "zwei" with "two"."""
     text = Text("x", "tmx", both=File(url=host.put("/x.tmx", TMX)), pairs=1)
 
     raw, sets = download(tmp_path, training_files(a=text))
@@ -202,6 +223,10 @@ def test_the_setting_pairs_counts_only_pairs_with_both_languages(tmp_path, host)
 
 
 def test_members_of_an_archive_are_read_in_their_formats(tmp_path, host):
+    """One download gives two texts: a TMX file in an archive in an archive, and a table.
+
+    The TMX file contains "eins" with "one", and "zwei" with "two".
+    """
     inner_archive = tgz([("deep/c.tmx.gz", gzip.compress(TMX))])
     table = b"x\tb\ta\n"
     url = host.put("/all.tar", tar([("texts/inner.tgz", inner_archive), ("rows", table)]))
@@ -209,7 +234,7 @@ def test_members_of_an_archive_are_read_in_their_formats(tmp_path, host):
     table_file = File(url=url, archive_member=("rows",))
     files = training_files(
         m=Text("x", "tmx", both=tmx_file),
-        s=Text("x", "tsv", both=table_file, columns=(3, 2)),
+        s=Text("x", "tsv", both=table_file, columns=(3, 2)),  # "a" translates to "b".
     )
 
     raw, _ = download(tmp_path, files)
@@ -228,7 +253,10 @@ def test_members_of_an_archive_are_read_in_their_formats(tmp_path, host):
 def test_the_statistics_count_a_pair_per_bead_of_aligned_documents(
     tmp_path, host, pairs_setting, taken_count, dropped
 ):
-    """A bead is a group of sentences that translate each other, such as two by one: 2-1."""
+    """A bead is a group of sentences that translate each other, such as two by one: 2-1.
+
+    The files contain a bead 2-1, a pair, and a German sentence without a translation: 1-0.
+    """
     german = b"Guten Tag, Frau Schmidt.\nBis bald!\n\nEin Satz.\n\nNur hier.\n\n"
     english = b"Good day, Mrs Schmidt. See you soon!\n\nA sentence.\n\n\n"
     text = Text(
@@ -248,11 +276,12 @@ def test_the_statistics_count_a_pair_per_bead_of_aligned_documents(
     assert list(raw.pairs("train")) == pairs[:taken_count]
     assert sets["train.a"]["changed"] == {"2-1": 1}
     assert sets["train.a"]["dropped"] == dropped
-    assert sets["train.a"]["pairs_in"] == 3
+    assert sets["train.a"]["pairs_in"] == 3  # Three beads.
     assert sets["train.a"]["pairs_out"] == taken_count
 
 
 def test_a_text_with_fewer_pairs_than_the_setting_is_refused_and_leaves_no_output(tmp_path, host):
+    """GERMAN and ENGLISH have two lines each, but the setting `pairs` asks for three pairs."""
     german_url = host.put("/x.de", GERMAN)
     english_url = host.put("/x.en", ENGLISH)
     text = Text("x", source=File(url=german_url), target=File(url=english_url), pairs=3)
@@ -268,11 +297,14 @@ def test_a_text_with_fewer_pairs_than_the_setting_is_refused_and_leaves_no_outpu
 
 
 def test_sentences_keep_all_characters_except_byte_order_mark_and_carriage_returns(tmp_path, host):
-    lines = "".join(f"a{char}b {char}.\n{char}x\n" for char in LINE_ENDS_ELSEWHERE)
+    """Only a newline ends a line, although str.splitlines ends one at other characters, too."""
+    lines = ""
+    for character in LINE_ENDS_ELSEWHERE:
+        lines += f"a{character}b {character}.\n{character}x\n"
     lines += "\x00\n\n last"
     byte_order_mark = b"\xef\xbb\xbf"
-    lines_of_windows = byte_order_mark + lines.replace("\n", "\r\n").encode()
-    text = plain_text(host.put("/x.de", lines_of_windows), host.put("/x.en", lines.encode()))
+    windows_lines = byte_order_mark + lines.replace("\n", "\r\n").encode()
+    text = plain_text(host.put("/x.de", windows_lines), host.put("/x.en", lines.encode()))
 
     raw, _ = download(tmp_path, training_files(a=text))
 
@@ -290,19 +322,20 @@ def numbers_text(host):
 
 
 def test_only_the_training_text_is_sampled(tmp_path, host):
-    """Training and validation text have ten pairs each."""
-    text = numbers_text(host)
+    """`bleuprint inspect` samples the training text; held-out sets must stay complete."""
+    text_of_10_pairs = numbers_text(host)
+    files = Files(train={"a": text_of_10_pairs}, valid={"a": text_of_10_pairs}, tests={})
 
-    raw, sets = download(tmp_path, Files({"a": text}, {"a": text}, {}), Sample(pairs=4, seed=1))
+    raw, sets = download(tmp_path, files, Sample(pairs=4, seed=1))
 
     assert raw.count("train") == 4
     assert raw.count("valid") == 10
     assert sets["train"]["pairs_in"] == 10
-    assert sets["train"]["dropped"] == {"sample": 6}
+    assert sets["train"]["dropped"] == {"sample": 10 - 4}
 
 
-def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_path, host):
-    """Each pair of the text is a number from 0 to 9, on both sides."""
+def test_each_pair_is_sampled_equally_often_and_comes_first_equally_often(tmp_path, host):
+    """200 samples of 4 pairs are drawn from the pairs 0 to 9, which are numbers on both sides."""
     text = numbers_text(host)
     counts = Counter()
     first_counts = Counter()
@@ -317,11 +350,13 @@ def test_each_pair_is_equally_often_in_a_sample_and_equally_often_its_first(tmp_
         counts.update(set(numbers))
         first_counts[numbers[0]] += 1
 
-    # Each of 10 pairs is in 0.4 of 200 samples and the first of 0.1 of them, give or take four
-    # standard deviations.
+    # A pair is in a sample with probability 0.4 and is its first with probability 0.1: binomial
+    # distributions. A fair sampler stays within four of their standard deviations.
+    expected_count = 200 * 0.4
+    expected_first_count = 200 * 0.1
     for number in range(10):
-        assert abs(counts[number] - 80) < 4 * (200 * 0.4 * 0.6) ** 0.5
-        assert abs(first_counts[number] - 20) < 4 * (200 * 0.1 * 0.9) ** 0.5
+        assert abs(counts[number] - expected_count) < 4 * (200 * 0.4 * 0.6) ** 0.5
+        assert abs(first_counts[number] - expected_first_count) < 4 * (200 * 0.1 * 0.9) ** 0.5
 
 
 def test_a_sample_as_large_as_three_texts_contains_all_their_pairs(tmp_path, host):
@@ -331,11 +366,11 @@ def test_a_sample_as_large_as_three_texts_contains_all_their_pairs(tmp_path, hos
     raw, _ = download(tmp_path, training_files(a=text, b=text, c=text), Sample(pairs=30, seed=1))
 
     counts = Counter(map(int, sources_of(raw.pairs("train"))))
-    assert counts == dict.fromkeys(range(10), 3)
+    assert counts == dict.fromkeys(range(10), 3)  # Each number once per text.
 
 
 def test_a_sample_is_drawn_from_all_training_texts_together(tmp_path, host):
-    """Each of the texts has ten pairs."""
+    """Two texts of ten pairs each give one sample of 15 pairs, not a sample each."""
     text = numbers_text(host)
 
     raw, _ = download(tmp_path, training_files(a=text, b=text), Sample(pairs=15, seed=1))

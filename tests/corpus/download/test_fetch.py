@@ -35,9 +35,10 @@ pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
 
 def test_the_next_url_is_tried_if_one_fails(tmp_path, host, capfd):
-    missing_url = host.url("/no")
-    unreachable_url = "http://127.0.0.1:1/x"
-    wrong_url = host.put("/wrong", NEW_CONTENT)
+    """The setting `mirrors` lists further URLs. The first three URLs of this file fail."""
+    missing_url = host.url("/no")  # HTTP 404.
+    unreachable_url = "http://127.0.0.1:1/x"  # No server.
+    wrong_url = host.put("/wrong", NEW_CONTENT)  # Another SHA-256.
     right_url = host.put("/right", CONTENT)
     later_url = host.url("/later")
     file = File(
@@ -49,23 +50,29 @@ def test_the_next_url_is_tried_if_one_fails(tmp_path, host, capfd):
     assert download(tmp_path, file) == CONTENT
 
     assert not host.asked("/later")
-    lines = capfd.readouterr().err.splitlines()
-    reported_urls = [line.split(": ")[0] for line in lines if "; trying http" in line]
+    reported_urls = []
+    for line in capfd.readouterr().err.splitlines():
+        if "; trying http" in line:
+            reported_urls.append(line.split(": ")[0])
     assert reported_urls == [missing_url, unreachable_url, wrong_url]
 
 
-def test_a_file_from_another_url_is_stored_under_its_first_url(tmp_path, host):
+def test_a_file_from_a_further_url_is_stored_under_its_first_url(tmp_path, host):
+    """So a second download finds the file in the store and requests nothing."""
     right_url = host.put("/right", CONTENT)
-    file = File(url=host.url("/no"), mirrors=(right_url,), sha256=sha256_of(CONTENT))
+    first_url = host.url("/no")
+    file = File(url=first_url, mirrors=(right_url,), sha256=sha256_of(CONTENT))
 
     assert download(tmp_path, file) == CONTENT
     assert download(tmp_path, file) == CONTENT
 
-    assert complete_files(tmp_path)[0].name == sha256_of(host.url("/no").encode())
+    # The name of a file in the store is the SHA-256 of its URL.
+    assert complete_files(tmp_path)[0].name == sha256_of(first_url.encode())
     assert len(host.asked("/right")) == 1
 
 
 def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, monkeypatch):
+    """The next server must send only the second half, since the SHA-256 will prove the result."""
     monkeypatch.setattr(http, "MAX_ATTEMPTS", 1)
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", CONTENT)
@@ -78,8 +85,10 @@ def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, mo
     assert requested_ranges(host, "/y") == [f"bytes={HALF_SIZE}-"]
 
 
-def test_without_a_sum_the_next_url_is_read_from_its_start(tmp_path, host, monkeypatch):
-    """Nothing would tell whether both halves come from the same version of the file."""
+def test_a_file_without_a_known_sha256_is_read_from_its_start_at_the_next_url(
+    tmp_path, host, monkeypatch
+):
+    """The second URL may have another version; two halves of different versions would be joined."""
     monkeypatch.setattr(http, "MAX_ATTEMPTS", 1)
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", NEW_CONTENT)
@@ -95,6 +104,7 @@ def test_without_a_sum_the_next_url_is_read_from_its_start(tmp_path, host, monke
 
 
 def test_a_local_file_is_read_in_place_and_neither_stored_nor_locked(tmp_path, monkeypatch):
+    """A copy of the user's own file would waste disk space and could become outdated."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "a b").write_bytes(CONTENT)
@@ -102,18 +112,22 @@ def test_a_local_file_is_read_in_place_and_neither_stored_nor_locked(tmp_path, m
     path = fetch(File(path="inputs/a b"), downloads_in(tmp_path))
 
     assert path == Path("inputs/a b")
+    # Neither a store nor a downloads.lock.
     assert file_names(tmp_path) == ["inputs"]
 
 
 def test_a_file_url_is_read_in_place_and_neither_stored_nor_locked(tmp_path, monkeypatch):
+    """A copy of the user's own file would waste disk space and could become outdated."""
     monkeypatch.chdir(tmp_path)
     local_path = tmp_path / "inputs" / "a b"
     local_path.parent.mkdir()
     local_path.write_bytes(CONTENT)
     file = File(url=local_path.as_uri(), sha256=sha256_of(CONTENT))
 
-    assert fetch(file, downloads_in(tmp_path)) == local_path
+    path = fetch(file, downloads_in(tmp_path))
 
+    assert path == local_path
+    # Neither a store nor a downloads.lock.
     assert file_names(tmp_path) == ["inputs"]
 
 
@@ -124,11 +138,14 @@ def test_a_missing_local_file_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_local_file_that_is_missing_in_a_temporary_run_must_be_tracked(tmp_path, monkeypatch):
-    """Git ignores inputs/, and dvc exp run --temp copies only what Git and DVC track."""
+    """Git ignores inputs/, and `dvc exp run --temp` copies only what Git and DVC track."""
+    # In a temporary run, DVC_ROOT is the project, and the current folder is another one.
     monkeypatch.setenv("DVC_ROOT", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
 
-    assert download_error(tmp_path, File(path="inputs/no")) == (
+    message = download_error(tmp_path, File(path="inputs/no"))
+
+    assert message == (
         "inputs/no: no such file in this temporary run, which has what git or DVC tracks: "
         "dvc add inputs/no"
     )
@@ -138,6 +155,7 @@ def test_a_local_file_that_is_missing_in_a_temporary_run_must_be_tracked(tmp_pat
 
 
 def test_a_file_is_fetched_through_the_proxy_in_http_proxy(tmp_path, host, monkeypatch):
+    """The host name does not exist, so that only the proxy can answer."""
     host.put("/v1/x", CONTENT)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
@@ -155,11 +173,13 @@ def test_https_goes_through_a_tunnel_of_the_proxy(tmp_path, host, monkeypatch):
 
         message = download_error(tmp_path, File(url="https://data.invalid/x"))
 
+    # The request CONNECT names only the host and the port of HTTPS, 443.
     assert proxy.asked == ["data.invalid:443"]
     assert "Tunnel connection failed: 403" in message
 
 
 def test_a_host_in_no_proxy_is_reached_without_the_proxy(tmp_path, host, monkeypatch):
+    """The server of the file runs on 127.0.0.1."""
     url = host.put("/x", CONTENT)
     with running(Proxy(host)) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
@@ -189,6 +209,10 @@ def put_in_mirror(tmp_path, name, content):
 
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_a_mirror_folder_replaces_every_host(tmp_path, prefix):
+    """On a cluster without internet, BLEUPRINT_MIRROR names a folder with copies of all files.
+
+    The copy of https://HOST/PATH is MIRROR/HOST/PATH; %20 in a URL is a space.
+    """
     copy = put_in_mirror(tmp_path, "data.invalid/v1/y z?f=x", CONTENT)
     file = File(url="https://data.invalid/v1/y%20z?f=x", sha256=sha256_of(CONTENT))
     source = downloads_in(tmp_path, mirror=f"{prefix}{tmp_path}/mirror")
@@ -197,6 +221,7 @@ def test_a_mirror_folder_replaces_every_host(tmp_path, prefix):
 
 
 def test_the_mirror_has_a_folder_for_the_host_of_each_url(tmp_path, capfd):
+    """The copy of https://HOST/PATH is MIRROR/HOST/PATH; each URL of the file is tried."""
     put_in_mirror(tmp_path, "b.invalid/x", NEW_CONTENT)
     right_copy = put_in_mirror(tmp_path, "c.invalid/x", CONTENT)
     file = File(
@@ -206,13 +231,15 @@ def test_the_mirror_has_a_folder_for_the_host_of_each_url(tmp_path, capfd):
     )
     source = downloads_in(tmp_path, mirror=str(tmp_path / "mirror"))
 
-    assert fetch(file, source) == right_copy
+    path = fetch(file, source)
 
-    # A line each for the missing copy of a.invalid and the wrong copy of b.invalid.
+    assert path == right_copy
+    # A warning each for the missing copy of a.invalid and the wrong copy of b.invalid.
     assert capfd.readouterr().err.count("\n") == 2
 
 
-def test_if_the_mirror_has_no_right_copy_the_error_names_all_places(tmp_path):
+def test_the_error_for_a_mirror_without_a_right_copy_names_all_places(tmp_path):
+    """Of three places, two have no copy, and the third one has a copy with another SHA-256."""
     wrong_copy = put_in_mirror(tmp_path, "b.invalid/x", NEW_CONTENT)
     file = File(
         url="https://a.invalid/x",
@@ -230,6 +257,7 @@ def test_if_the_mirror_has_no_right_copy_the_error_names_all_places(tmp_path):
 
 
 def test_a_mirror_may_be_a_url(tmp_path, host):
+    """The copy of https://HOST/PATH is at MIRROR/HOST/PATH; the first host has no copy here."""
     host.put("/copies/b.invalid/v1/x", CONTENT)
     file = File(url="https://a.invalid/v1/x", mirrors=("https://b.invalid/v1/x",))
 
@@ -237,22 +265,28 @@ def test_a_mirror_may_be_a_url(tmp_path, host):
 
     requested_paths = [request.path for request in host.seen]
     assert requested_paths == ["/copies/a.invalid/v1/x", "/copies/b.invalid/v1/x"]
+    # The file is stored under its first URL.
     assert complete_files(tmp_path)[0].name == sha256_of(b"https://a.invalid/v1/x")
 
 
 @pytest.mark.parametrize("path", ["../x", "%2e%2e/x", "a/..%2fx"])
 def test_a_url_cannot_lead_out_of_the_mirror(tmp_path, path):
+    """Otherwise, settings from the internet could read any file of this machine."""
     file = File(url=f"https://data.invalid/{path}")
 
-    assert "the path of a URL must not contain '..'" in download_error(
-        tmp_path, file, mirror=str(tmp_path)
-    )
+    message = download_error(tmp_path, file, mirror=str(tmp_path))
+
+    assert "the path of a URL must not contain '..'" in message
 
 
 # downloads.lock
 
 
 def test_processes_that_record_sums_at_the_same_time_lose_no_entry(tmp_path):
+    """Three processes write ten entries each to one downloads.lock.
+
+    If a process overwrote the lock with an old copy, the entries of the others would be lost.
+    """
     (tmp_path / "file").write_bytes(CONTENT)
     program = """if True:
         import sys
@@ -281,6 +315,7 @@ def test_processes_that_record_sums_at_the_same_time_lose_no_entry(tmp_path):
 
 
 def test_a_download_does_not_wait_for_the_download_of_another_file(tmp_path, host):
+    """The server stops in the middle of the slow file until `may_finish` is set."""
     slow_url = host.put("/slow", CONTENT)
     fast_url = host.put("/fast", NEW_CONTENT)
     may_finish = threading.Event()
@@ -293,6 +328,7 @@ def test_a_download_does_not_wait_for_the_download_of_another_file(tmp_path, hos
         wait_until_bytes_are_sent(host, "/slow")
         fast.start()
         fast.join(60)
+        # The fast download is complete while the slow one still waits.
         assert not fast.is_alive()
         assert slow.is_alive()
         assert list(read_lock(tmp_path)) == [fast_url]
@@ -319,14 +355,15 @@ def test_a_file_with_a_sha256_in_the_settings_is_not_locked(tmp_path, host):
     assert not (tmp_path / "downloads.lock").exists()
 
 
-def test_the_sum_that_was_recorded_first_stays(tmp_path):
-    """Another process may record the URL between a download and its record."""
+def test_a_later_download_does_not_overwrite_the_recorded_sum_of_a_url(tmp_path):
+    """Two processes may download a URL at the same time; the first recorded SHA-256 is valid."""
     url = "http://a"
     path = tmp_path / "file"
 
     for content in (CONTENT, NEW_CONTENT):
         path.write_bytes(content)
         source = downloads_in(tmp_path)
+        # The state of a process after the download, before it records the sum.
         source.unrecorded[url] = path
         source.record()
 
@@ -345,6 +382,7 @@ def test_the_sum_that_was_recorded_first_stays(tmp_path):
     ],
 )
 def test_a_damaged_lock_is_refused(tmp_path, content, problem):
+    """Without the recorded SHA-256 sums, a file that changed on its host would go unnoticed."""
     lock = tmp_path / "downloads.lock"
     lock.write_text(content)
 
@@ -361,11 +399,13 @@ def empty_store(tmp_path):
 
 
 def test_a_file_that_differs_from_the_lock_is_refused_each_time(tmp_path, host):
+    """The host changes the file after its SHA-256 was recorded: results would change, too."""
     url = host.put("/x", CONTENT)
     download(tmp_path, File(url=url))
     empty_store(tmp_path)
     host.put("/x", NEW_CONTENT)
 
+    # A refused file must not be kept, or a second attempt would find it in the store.
     for _ in range(2):
         message = download_error(tmp_path, File(url=url))
         assert sha256_of(CONTENT) in message
@@ -378,26 +418,31 @@ def test_a_file_that_differs_from_the_lock_is_refused_each_time(tmp_path, host):
 
 
 def test_a_changed_file_is_accepted_once_its_entry_was_removed_from_the_lock(tmp_path, host):
+    """Removing the entry is how a user accepts the new version."""
     url = host.put("/x", CONTENT)
     download(tmp_path, File(url=url))
     empty_store(tmp_path)
     host.put("/x", NEW_CONTENT)
-    download_error(tmp_path, File(url=url))
+    download_error(tmp_path, File(url=url))  # The new version is refused.
 
     (tmp_path / "downloads.lock").write_text("{}")
+    content = download(tmp_path, File(url=url))
 
-    assert download(tmp_path, File(url=url)) == NEW_CONTENT
+    assert content == NEW_CONTENT
     assert read_lock(tmp_path)[url]["sha256"] == sha256_of(NEW_CONTENT)
 
 
 def test_a_stored_file_that_differs_from_the_lock_is_downloaded_again(tmp_path, host):
+    """A lock from another machine records the new version; the store still has the old one."""
     url = host.put("/x", CONTENT)
     download(tmp_path, File(url=url), has_lock=False)
     host.put("/x", NEW_CONTENT)
     lock = {url: {"sha256": sha256_of(NEW_CONTENT), "size": len(NEW_CONTENT)}}
     (tmp_path / "downloads.lock").write_text(json.dumps(lock))
 
-    assert download(tmp_path, File(url=url)) == NEW_CONTENT
+    content = download(tmp_path, File(url=url))
+
+    assert content == NEW_CONTENT
 
 
 @pytest.fixture
@@ -410,6 +455,7 @@ def locked_url(tmp_path, host):
 
 
 def test_a_copy_in_a_mirror_that_differs_from_the_lock_is_refused(tmp_path, locked_url):
+    """The lock records the SHA-256 of CONTENT for `locked_url`, which is at 127.0.0.1/x."""
     wrong_copy = put_in_mirror(tmp_path, "127.0.0.1/x", NEW_CONTENT)
 
     message = download_error(tmp_path, File(url=locked_url), mirror=str(tmp_path / "mirror"))
@@ -420,18 +466,20 @@ def test_a_copy_in_a_mirror_that_differs_from_the_lock_is_refused(tmp_path, lock
 
 
 def test_a_file_from_another_url_must_have_the_locked_sum(tmp_path, host, locked_url):
+    """The lock records the SHA-256 of CONTENT for `locked_url`, which now answers with 404."""
     host.respond_with("/x", [status(404), status(404)])
     wrong_url = host.put("/wrong", NEW_CONTENT)
     right_url = host.put("/right", CONTENT)
 
     message = download_error(tmp_path, File(url=locked_url, mirrors=(wrong_url,)))
-    assert sha256_of(NEW_CONTENT) in message
+    content = download(tmp_path, File(url=locked_url, mirrors=(wrong_url, right_url)))
 
-    file = File(url=locked_url, mirrors=(wrong_url, right_url))
-    assert download(tmp_path, file) == CONTENT
+    assert sha256_of(NEW_CONTENT) in message
+    assert content == CONTENT
 
 
 def test_a_file_from_a_mirror_is_locked_under_its_url(tmp_path):
+    """So the lock is the same with and without a mirror."""
     put_in_mirror(tmp_path, "data.invalid/x", CONTENT)
     url = "https://data.invalid/x"
 
@@ -441,6 +489,7 @@ def test_a_file_from_a_mirror_is_locked_under_its_url(tmp_path):
 
 
 def test_environment_variables_set_the_mirror_and_the_folder_of_the_project(tmp_path, monkeypatch):
+    """BLEUPRINT_MIRROR is the mirror, DVC_ROOT the project: downloads and lock are kept there."""
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     monkeypatch.setenv("BLEUPRINT_MIRROR", "/copies")
 

@@ -42,10 +42,12 @@ def file(host):
 
 
 def test_a_file_is_downloaded_once_and_kept(tmp_path, host, file):
+    """The second download finds the file in the store; its name there is the SHA-256 of its URL."""
     assert download(tmp_path, file) == CONTENT
     assert download(tmp_path, file) == CONTENT
 
-    assert len(host.seen) == 1
+    requests = host.seen
+    assert len(requests) == 1
     assert files_in_store(tmp_path) == complete_files(tmp_path)
     assert complete_files(tmp_path)[0].name == sha256_of(file.url.encode())
 
@@ -57,7 +59,9 @@ def test_a_file_is_requested_without_compression(tmp_path, host, file):
 
 
 def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, file):
-    host.respond_with("/old", [status(302, Location=file.url), status(302, Location=file.url)])
+    """The server redirects /old to /x, and breaks off the first response."""
+    redirect = status(302, Location=file.url)
+    host.respond_with("/old", [redirect, redirect])
     # The first response ends after half of the file.
     host.respond_with("/x", [cut(HALF_SIZE)])
 
@@ -68,15 +72,18 @@ def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, 
 
 
 def test_a_host_on_this_machine_may_redirect_to_this_machine(tmp_path, host, file):
-    """A mirror may run on this machine."""
+    """A mirror may run on this machine; only public hosts must not redirect to it."""
     url_on_this_machine = file.url.replace("127.0.0.1", "localhost")
     host.respond_with("/old", [status(302, Location=url_on_this_machine)])
 
-    assert download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT))) == CONTENT
+    content = download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT)))
+
+    assert content == CONTENT
 
 
 def test_a_public_host_cannot_redirect_to_this_machine(tmp_path, host, file, monkeypatch):
-    """Here, 127.0.0.1 counts as a public host, and localhost is this machine."""
+    """A malicious host could otherwise make the download read private services of this machine."""
+    # In this test, 127.0.0.1 counts as a public host, and localhost is this machine.
     monkeypatch.setattr(http, "_is_internal", lambda url: "localhost" in url)
     url_on_this_machine = file.url.replace("127.0.0.1", "localhost")
     host.respond_with("/old", [status(302, Location=url_on_this_machine)])
@@ -114,6 +121,7 @@ def test_addresses_outside_of_the_internet_are_internal(host, is_internal):
 
 @pytest.mark.parametrize("code", [404, 403, 410])
 def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
+    """A second attempt would fail in the same way, so that no time is lost on pauses."""
     host.respond_with("/no", [status(code)] * 9)
 
     message = download_error(tmp_path, File(url=host.url("/no")))
@@ -121,11 +129,12 @@ def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
     assert host.url("/no") in message
     assert f"HTTP {code}" in message
     assert "BLEUPRINT_MIRROR" in message
-    assert len(host.seen) == 1
+    assert len(host.seen) == 1  # Requests.
     assert pauses == []
 
 
 def test_a_wrong_sum_is_an_error_that_shows_both_sums_and_leaves_no_file(tmp_path, host):
+    """The settings of the file contain a SHA-256 that its content does not have."""
     url = host.put("/x", CONTENT)
     expected_sum = "0" * 64
 
@@ -135,10 +144,11 @@ def test_a_wrong_sum_is_an_error_that_shows_both_sums_and_leaves_no_file(tmp_pat
     assert expected_sum in message
     assert sha256_of(CONTENT) in message
     assert files_in_store(tmp_path) == []
-    assert len(host.seen) == 1
+    assert len(host.seen) == 1  # Another attempt would give the same file.
 
 
 def test_a_wrong_size_is_an_error_that_shows_both_sizes_and_leaves_no_file(tmp_path, host):
+    """The settings of the file contain a size that its content does not have."""
     url = host.put("/x", CONTENT)
 
     message = download_error(tmp_path, File(url=url, size=7))
@@ -147,7 +157,7 @@ def test_a_wrong_size_is_an_error_that_shows_both_sizes_and_leaves_no_file(tmp_p
     assert "7 bytes" in message
     assert str(len(CONTENT)) in message
     assert files_in_store(tmp_path) == []
-    assert len(host.seen) == 1
+    assert len(host.seen) == 1  # Another attempt would give the same file.
 
 
 def test_letters_of_a_url_are_quoted_but_not_twice(tmp_path, host):
@@ -177,6 +187,7 @@ def test_a_response_in_chunks_without_a_length_is_read_to_its_end(tmp_path, host
 def test_a_download_fails_after_five_attempts_with_growing_pauses(
     tmp_path, host, pauses, capfd, failure
 ):
+    """The server answers every request with the failure."""
     url = host.put("/x", CONTENT, ranges=False)
     host.respond_with("/x", [failure] * 99)
 
@@ -184,21 +195,29 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
 
     assert "cannot be fetched" in message
     assert http.MAX_ATTEMPTS == 5
-    assert len(host.seen) == 5
-    assert pauses == [1, 2, 4, 8]
+    assert len(host.seen) == 5  # Requests.
+    assert pauses == [1, 2, 4, 8]  # Seconds.
     # One line before each pause.
     assert capfd.readouterr().err.count(f"{url}: ") == 4
     assert complete_files(tmp_path) == []
 
 
 def test_attempts_that_make_progress_are_not_counted(tmp_path, host, file, monkeypatch):
+    """A large file may need many attempts over a bad connection.
+
+    Each of 12 responses breaks off after 20,000 bytes, which is more than the 10,000 that count as
+    progress here.
+    """
     monkeypatch.setattr(http, "MIN_PROGRESS_BYTES", 10_000)
     # More attempts than are allowed without progress.
     host.respond_with("/x", [cut(20_000)] * 12)
 
     assert download(tmp_path, file) == CONTENT
 
-    assert requested_ranges(host)[1:] == [f"bytes={20_000 * n}-" for n in range(1, 13)]
+    expected_ranges = [None]  # The first request is for the whole file.
+    for finished_attempts in range(1, 13):
+        expected_ranges.append(f"bytes={20_000 * finished_attempts}-")
+    assert requested_ranges(host) == expected_ranges
 
 
 @pytest.mark.parametrize("code", [408, 425, 429, 500, 502, 503, 504])
@@ -210,7 +229,11 @@ def test_a_server_error_that_may_pass_is_tried_again(tmp_path, host, file, code)
 
 
 def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host, monkeypatch):
-    """Without a SHA-256 each attempt begins at the first byte, so none of them is progress."""
+    """Without a known SHA-256, each attempt begins at the first byte and makes no progress.
+
+    Each response breaks off after 20,000 bytes; with a SHA-256, 10,000 would count as progress
+    here.
+    """
     monkeypatch.setattr(http, "MIN_PROGRESS_BYTES", 10_000)
     url = host.put("/x", CONTENT)
     host.respond_with("/x", [cut(20_000)] * 99)
@@ -222,6 +245,7 @@ def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host,
 
 
 def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, pauses):
+    """The header Retry-After contains the seconds to wait; it cannot make a pause shorter."""
     host.respond_with("/x", [status(503, Retry_After="77"), status(429, Retry_After="0")])
 
     assert download(tmp_path, file) == CONTENT
@@ -231,7 +255,8 @@ def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, 
 
 
 def test_a_download_fails_if_the_server_asks_for_a_pause_of_a_day(tmp_path, host, pauses):
-    host.respond_with("/x", [status(503, Retry_After="86400")])
+    """Waiting so long without a message would look like a program that hangs."""
+    host.respond_with("/x", [status(503, Retry_After="86400")])  # Seconds of a day.
 
     message = download_error(tmp_path, File(url=host.url("/x")))
 
@@ -248,6 +273,7 @@ def test_a_download_fails_if_the_server_asks_for_a_pause_of_a_day(tmp_path, host
     ],
 )
 def test_a_host_that_does_not_answer_is_named(tmp_path, monkeypatch, listens, problem):
+    """The message also names BLEUPRINT_MIRROR, the way to work without this host."""
     monkeypatch.setattr(http, "TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr(http, "MAX_ATTEMPTS", 2)
     with socket.socket() as silent:
@@ -281,7 +307,7 @@ def send_repeatedly(content, pause):
 
 
 def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tmp_path, host):
-    """Otherwise it would fill the disk. The server would send 200 MB."""
+    """Reading it would fill the disk: the server would send 200 MB instead of 7 bytes."""
     host.respond_with("/x", [send_repeatedly(bytes(200_000), pause=0)])
 
     message = download_error(tmp_path, File(url=host.url("/x"), size=7))
@@ -291,9 +317,11 @@ def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tm
 
 
 def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monkeypatch):
+    """The server sends a byte every 0.02 seconds, so that the connection never times out."""
     monkeypatch.setattr(http, "PERIOD_SECONDS", 0.5)
     monkeypatch.setattr(http, "MAX_ATTEMPTS", 2)
-    host.respond_with("/x", [send_repeatedly(b"x", pause=0.02), send_repeatedly(b"x", pause=0.02)])
+    slow_response = send_repeatedly(b"x", pause=0.02)
+    host.respond_with("/x", [slow_response, slow_response])
 
     message = download_error(tmp_path, File(url=host.url("/x")))
 
@@ -334,6 +362,7 @@ def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monk
 def test_only_a_file_with_a_sum_is_resumed(
     tmp_path, host, sha256, accepts_ranges, requested_range, sent_bytes
 ):
+    """Only a known SHA-256 can prove that both halves are of the same version of the file."""
     url = host.put("/x", CONTENT, ranges=accepts_ranges, ETag='"one"')
     # The first response ends after half of the file.
     host.respond_with("/x", [cut(HALF_SIZE)])
@@ -346,6 +375,7 @@ def test_only_a_file_with_a_sum_is_resumed(
 
 
 def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
+    """The server sends half of the file, and then nothing more until `may_finish` is set."""
     monkeypatch.setattr(http, "TIMEOUT_SECONDS", 1.0)
     may_finish = threading.Event()
     host.respond_with("/x", [stall(HALF_SIZE, may_finish)])
@@ -377,6 +407,7 @@ def partial_file(tmp_path, host, file, monkeypatch):
 @pytest.mark.usefixtures("partial_file")
 def test_the_next_process_resumes_a_download(tmp_path, host, file):
     """An earlier process downloaded the first half of the file."""
+    # The first response of this process ends after 1,000 bytes.
     host.respond_with("/x", [cut(1000)])
 
     assert download(tmp_path, file) == CONTENT
@@ -385,7 +416,7 @@ def test_the_next_process_resumes_a_download(tmp_path, host, file):
 
 
 @pytest.mark.usefixtures("partial_file")
-def test_the_progress_bar_of_a_resumed_download_starts_at_what_is_there(
+def test_the_progress_bar_of_a_resumed_download_counts_the_bytes_on_disk(
     tmp_path, host, file, monkeypatch
 ):
     """An earlier process downloaded the first half of the file."""
@@ -406,7 +437,8 @@ def test_the_progress_bar_of_a_resumed_download_starts_at_what_is_there(
 
     download(tmp_path, file)
 
-    # The first attempt breaks off after 1,000 bytes, the second one reaches the end.
+    # The first attempt breaks off after 1,000 bytes, the second one reaches the end. Each bar has
+    # the name, the total, the unit and the last position.
     assert bars == [
         ["x", len(CONTENT), "B", HALF_SIZE + 1000],
         ["x", len(CONTENT), "B", len(CONTENT)],
@@ -421,6 +453,7 @@ def test_a_partial_file_that_is_complete_is_not_downloaded_again(
 
     assert download(tmp_path, file) == CONTENT
 
+    # The request asks for the bytes after the last one; the server has none to send.
     assert requested_ranges(host) == [f"bytes={len(CONTENT)}-"]
     assert host.seen[0].sent == 0
 
@@ -439,6 +472,7 @@ def start_download(tmp_path, host):
 def test_bytes_that_a_killed_process_downloaded_are_not_downloaded_again(
     tmp_path, host, start_download
 ):
+    """A process is killed when it has at least 100,000 bytes; the next one asks for the rest."""
     may_finish = threading.Event()
     host.respond_with("/x", [stall(HALF_SIZE, may_finish)])
     process = start_download()
@@ -487,6 +521,7 @@ def netrc(tmp_path, monkeypatch):
 
 
 def test_a_password_comes_from_netrc_and_is_not_recorded(tmp_path, host, netrc):
+    """The lock is committed to Git, so that it must not contain passwords."""
     netrc.write_text("machine 127.0.0.1 login me password secret\n")
     url = host.put("/x", CONTENT)
     host.respond_with("/x", [serve_with_password, serve_with_password])
@@ -495,11 +530,11 @@ def test_a_password_comes_from_netrc_and_is_not_recorded(tmp_path, host, netrc):
 
     lock = (tmp_path / "downloads.lock").read_text()
     assert url in lock
-    assert "secret" not in lock
+    assert "secret" not in lock  # The password.
 
 
 def test_a_password_is_not_sent_to_the_host_of_a_redirect(tmp_path, host, netrc):
-    """127.0.0.1 and localhost are different hosts here, although they are the same machine."""
+    """The password is for localhost, which redirects to 127.0.0.1: for HTTP, a different host."""
     netrc.write_text("machine localhost login me password secret\n")
     url = host.put("/x", CONTENT)
     host.respond_with("/old", [status(302, Location=url)])
@@ -516,6 +551,7 @@ def test_a_password_is_not_sent_to_the_host_of_a_redirect(tmp_path, host, netrc)
 
 
 def test_a_mirror_with_a_password_in_its_url_is_refused(monkeypatch):
+    """Messages name the mirror, so that a password in its URL would end up in logs."""
     monkeypatch.setenv("BLEUPRINT_MIRROR", "http://me:secret@127.0.0.1/mirror")
 
     with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name, password") as error:

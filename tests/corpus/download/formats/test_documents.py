@@ -44,8 +44,8 @@ def files_with_joined_and_lost_sentences():
 def test_two_sentences_that_one_sentence_translates_are_joined():
     """Sentences are aligned within documents; an empty line ends a document.
 
-    The files have four documents: one in which a target translates two sources, one with a source
-    only, one with a target only, and an empty one.
+    In the first of the four documents, the first target sentence translates the first two source
+    sentences. The second document has no target, the third no source, and the fourth is empty.
     """
     pairs = read_pairs("documents", *files_with_joined_and_lost_sentences())
 
@@ -55,30 +55,31 @@ def test_two_sentences_that_one_sentence_translates_are_joined():
 def test_the_counts_contain_joined_and_dropped_sentences():
     """Sentences are aligned within documents; an empty line ends a document.
 
-    The files have four documents: one in which a target translates two sources, one with a source
-    only, one with a target only, and an empty one.
+    In the first of the four documents, the first target sentence translates the first two source
+    sentences. The second document has no target, the third no source, and the fourth is empty.
     """
     counts = SetCounts()
 
     read_pairs("documents", *files_with_joined_and_lost_sentences(), counts=counts)
 
-    assert counts.changed == {"2-1": 1}
-    assert counts.dropped == {"1-0": 1, "0-1": 1}
+    assert counts.changed == {"2-1": 1}  # Two source sentences with one target sentence.
+    assert counts.dropped == {"1-0": 1, "0-1": 1}  # A source without target, and the reverse.
     # The reader counts only what it drops; its caller counts the pairs that it returns.
     assert counts.pairs_in == 2
     assert counts.pairs_out == 0
 
 
 def test_the_counts_contain_samples_of_joined_and_dropped_sentences():
-    """Sentences are aligned within documents; an empty line ends a document.
+    """The report shows such samples, so that a user can judge the alignment.
 
-    The files have four documents: one in which a target translates two sources, one with a source
-    only, one with a target only, and an empty one.
+    In the first of the four documents, the first target sentence translates the first two source
+    sentences (2-1). The second document is a source sentence without target (1-0).
     """
     counts = SetCounts()
 
     read_pairs("documents", *files_with_joined_and_lost_sentences(), counts=counts)
 
+    # The lost sentence is pair 4, after the three pairs of the first document.
     assert counts.samples["1-0"] == [{"pair": 4, "source": LONG_SENTENCE, "target": ""}]
     assert len(counts.samples["2-1"]) == 1
     joined_sample = counts.samples["2-1"][0]
@@ -96,10 +97,14 @@ def test_a_line_of_white_space_ends_a_document(blank_line):
 
 @pytest.mark.parametrize("character", TORTURE, ids=ascii)
 def test_a_control_character_in_a_line_does_not_end_a_document(character):
-    """An empty line ends a document. The pairs of the second document are PAIRS."""
-    lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
+    """Only an empty line ends a document, not a character at which other programs end lines.
 
-    pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))
+    The second document has the sentences SOURCES and TARGETS, which are the four pairs PAIRS.
+    """
+    lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
+    files = document_files((lines, lines), (SOURCES, TARGETS))
+
+    pairs = read_pairs("documents", *files)
 
     assert pairs[0] == ("eins", "eins")
     assert pairs[1] == (lines[1], lines[1])
@@ -110,18 +115,24 @@ def test_a_control_character_in_a_line_does_not_end_a_document(character):
 @pytest.mark.parametrize(
     "character", [char for char in TORTURE if char not in ("\r", "\ufeff")], ids=ascii
 )
-def test_no_control_character_in_a_line_is_lost(character):
-    """The sentences of the second document are SOURCES and their translations TARGETS."""
+def test_a_control_character_in_a_line_is_kept(character):
+    """Except carriage returns and byte order marks, which are removed, all characters are text.
+
+    The second document has the sentences SOURCES and their translations TARGETS.
+    """
     lines = ["eins", f"zwei{character}drei vier", f"{character}und", "fünf sechs"]
 
-    pairs = read_pairs("documents", *document_files((lines, lines), (SOURCES, TARGETS)))
+    files = document_files((lines, lines), (SOURCES, TARGETS))
 
-    # Sentences may have been joined by spaces.
+    pairs = read_pairs("documents", *files)
+
+    # The alignment may join sentences by spaces, so that only the joined text is compared.
     assert " ".join(sources_of(pairs)) == " ".join(lines + SOURCES)
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
 def test_the_last_document_ends_at_the_end_of_the_file(end):
+    """The empty line after the last document is optional."""
     content = b"eins zwei\n\ndrei vier"
 
     pairs = read_pairs("documents", content + end, content + b"\n")
@@ -132,14 +143,15 @@ def test_the_last_document_ends_at_the_end_of_the_file(end):
 @pytest.mark.parametrize(
     ("source", "target", "source_documents", "target_documents"),
     [
-        (b"a\n\nb\n", b"a\nb\n", "2 documents", 1),
-        (b"a\n", b"a\n\n\n", "1 document", 2),
-        (b"", b"a\n", "0 documents", 1),
+        pytest.param(b"a\n\nb\n", b"a\nb\n", "2 documents", 1, id="one document more"),
+        pytest.param(b"a\n", b"a\n\n\n", "1 document", 2, id="empty second document"),
+        pytest.param(b"", b"a\n", "0 documents", 1, id="empty file"),
     ],
 )
 def test_different_numbers_of_documents_are_an_error(
     source, target, source_documents, target_documents
 ):
+    """An empty line ends a document; the nth documents of both files translate each other."""
     message = read_error("documents", source, target)
 
     assert message.startswith(

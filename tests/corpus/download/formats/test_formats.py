@@ -46,34 +46,38 @@ def test_published_pairs_are_read_back(text_format):
     assert read_pairs(text_format, *published_files(text_format)) == expected_pairs(text_format)
 
 
-@pytest.mark.parametrize(
-    ("text_format", "dropped"),
-    # ted-tags has lines with the URL and the number of each talk.
-    [(name, {"metadata": 2} if name == "ted-tags" else {}) for name in FORMATS],
-)
-def test_only_lines_with_metadata_are_dropped(text_format, dropped):
+@pytest.mark.parametrize("text_format", FORMATS)
+def test_only_lines_with_metadata_are_dropped(text_format):
+    """The file of ted-tags has a line with the talk's URL, and a line with its number."""
     counts = SetCounts()
 
     read_pairs(text_format, *published_files(text_format), counts=counts)
 
-    assert counts.dropped == dropped
+    expected_dropped = {"metadata": 2} if text_format == "ted-tags" else {}
+    assert counts.dropped == expected_dropped
 
 
 @pytest.mark.parametrize("text_format", FORMATS)
 def test_byte_order_marks_and_carriage_returns_at_line_ends_are_removed(text_format):
-    byte_order_mark = b"\xef\xbb\xbf"
-    files_of_windows = []
-    for content in published_files(text_format):
-        files_of_windows.append(byte_order_mark + content.replace(b"\n", b"\r\n"))
+    """Programs on Windows write a byte order mark at the start, and CR LF at each line end.
 
-    assert read_pairs(text_format, *files_of_windows) == expected_pairs(text_format)
+    `published_files` returns a small text as files of the format; these files are read as if they
+    came from Windows.
+    """
+    byte_order_mark = b"\xef\xbb\xbf"
+    windows_files = []
+    for content in published_files(text_format):
+        windows_files.append(byte_order_mark + content.replace(b"\n", b"\r\n"))
+
+    assert read_pairs(text_format, *windows_files) == expected_pairs(text_format)
 
 
 @pytest.mark.parametrize("text_format", FORMATS)
 def test_files_without_a_sentence_are_an_error(text_format):
+    """A download that fails silently would otherwise become an empty corpus."""
     files = []
     for content in published_files(text_format, pairs=[]):
-        # The title of a talk is a sentence, too.
+        # In ted-tags, the title of a talk is a sentence, too.
         files.append(content.replace(b"<title>Ofen</title>\n", b""))
 
     message = read_error(text_format, *files)
@@ -84,9 +88,10 @@ def test_files_without_a_sentence_are_an_error(text_format):
 
 @pytest.mark.parametrize("text_format", MARKUP_FORMATS)
 def test_a_file_that_is_cut_short_anywhere_is_an_error(text_format):
+    """A download that broke off must not become a shorter text."""
     files = published_files(text_format)
     last_file = files.pop()
-    # Without the last element, no sentence is missing.
+    # A file of ted-xml may lack its last tag, since all sentences are before it.
     last_file = last_file.rstrip(b"\n").removesuffix(b"\n</mteval>")
 
     assert read_pairs(text_format, *files, last_file) == expected_pairs(text_format)
@@ -98,6 +103,7 @@ def test_a_file_that_is_cut_short_anywhere_is_an_error(text_format):
 @pytest.mark.parametrize("text_format", FORMATS_OF_TWO_FILES)
 @pytest.mark.parametrize("shorter_side", [0, 1], ids=["source is shorter", "target is shorter"])
 def test_sides_of_different_length_are_an_error_that_names_both_files(text_format, shorter_side):
+    """`published_files` returns the pairs PAIRS as files; one file lacks the last sentence."""
     files = published_files(text_format)
     files[shorter_side] = published_files(text_format, PAIRS[:-1])[shorter_side]
 
@@ -115,18 +121,21 @@ def line_number(content, word):
 
 @pytest.mark.parametrize("text_format", [name for name in FORMATS if name != "tmx"])
 def test_a_file_in_latin_1_is_an_error_that_names_the_line(text_format):
+    """In Latin-1, the letter ä of "schläft" is the byte 0xe4, which is not valid UTF-8."""
     files = published_files(text_format)
     number = line_number(files[0], "schläft")
     files[0] = files[0].decode().encode("latin-1")
 
     message = read_error(text_format, *files)
 
+    # Formats in TWO_SIDED have one file with both languages.
     first_file_name = "inputs/both" if text_format in TWO_SIDED else "inputs/x.de"
     assert message.startswith(f"{first_file_name}:{number}: ")
     assert "is 0xe4: not UTF-8. As CP1252 the line reads '" in message
 
 
-def test_a_tmx_file_in_latin_1_that_declares_no_encoding_is_an_error_of_xml():
+def test_a_latin_1_tmx_file_that_declares_no_encoding_is_an_error():
+    """Without a declaration, XML is UTF-8, in which the letter ä of "schläft" is invalid here."""
     content = published_files("tmx")[0]
     number = line_number(content, "schläft")
 
@@ -142,17 +151,20 @@ CONTROL_CHARACTERS = ["\0", *LINE_ENDS_ELSEWHERE]
 @pytest.mark.parametrize("character", CONTROL_CHARACTERS, ids=ascii)
 @pytest.mark.parametrize("text_format", LINE_FORMATS)
 def test_a_control_character_in_a_line_is_kept(text_format, character):
-    pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
+    """Only a newline ends a line, although Python's str.splitlines ends one at these characters."""
+    pair_with_character = Pair(f"eins{character}zwei", "one two")
+    pairs = [pair_with_character, *PAIRS[1:]]
 
     pairs_read = read_pairs(text_format, *published_files(text_format, pairs))
 
+    assert pair_with_character in pairs_read
     assert len(pairs_read) == len(expected_pairs(text_format, pairs))
-    assert pairs[0] in pairs_read
 
 
 @pytest.mark.parametrize("character", CONTROL_CHARACTERS, ids=ascii)
 @pytest.mark.parametrize("text_format", ["sgml", "ted-xml"])
-def test_white_space_in_a_sentence_for_mteval_becomes_a_space(text_format, character):
+def test_white_space_in_a_sentence_of_mteval_formats_becomes_a_space(text_format, character):
+    """The scoring program mteval reads these formats in the same way."""
     pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
 
     pairs_read = read_pairs(text_format, *published_files(text_format, pairs))
@@ -168,6 +180,7 @@ def test_white_space_in_a_sentence_for_mteval_becomes_a_space(text_format, chara
     ids=ascii,
 )
 def test_in_tmx_only_the_white_space_of_xml_becomes_a_space(character, separator):
+    """XML counts a carriage return as white space, but not these other line ends of Unicode."""
     pairs = [Pair(f"eins{character}zwei", "one two"), *PAIRS[1:]]
 
     pairs_read = read_pairs("tmx", *published_files("tmx", pairs))
@@ -194,6 +207,7 @@ def test_half_of_a_surrogate_pair_in_utf_8_is_an_error(text_format):
 # Sentences of documents are aligned by their lengths, so that a long one would be dropped.
 @pytest.mark.parametrize("text_format", [name for name in FORMATS if name != "documents"])
 def test_a_sentence_may_have_millions_of_characters(text_format):
+    """Readers work in blocks; a sentence longer than a block must not be cut."""
     long_pair = Pair("ä" * 2_000_000, "b c " * 500_000 + "d")
     pairs = [PAIRS[0], long_pair, PAIRS[1]]
 
@@ -257,7 +271,11 @@ def test_memory_does_not_grow_with_the_file(text_format):
 
 
 @given(text_format=st.sampled_from(FORMATS), data=st.data())
-def test_a_file_with_damage_anywhere_gives_pairs_of_lines_or_one_error(text_format, data):
+def test_a_damaged_file_is_read_as_pairs_or_gives_a_one_line_error(text_format, data):
+    """Any other exception would show the user a traceback instead of the name of the file.
+
+    `read_pairs` reads the files inputs/x.de and inputs/x.en, or inputs/both.
+    """
     files = published_files(text_format)
     file_index = data.draw(st.integers(0, len(files) - 1))
     content = files[file_index]
@@ -285,11 +303,14 @@ def test_a_file_with_damage_anywhere_gives_pairs_of_lines_or_one_error(text_form
         ("target", "source", [Pair("", "eins"), Pair("", "zwei")]),
     ],
 )
-def test_the_side_that_a_system_will_translate_is_empty(given_side, synthetic_side, expected):
+def test_the_missing_side_of_a_monolingual_text_is_empty(given_side, synthetic_side, expected):
+    """For back-translation, a text has one file; a system will translate it into the other side."""
     files = {given_side: File(path="inputs/x")}
     text = Text("x", "plain", **files)
 
-    pairs = read_text(text, [io.BytesIO(b"eins\nzwei\n")], ("de", "en"), SetCounts(), [])
+    stream = io.BytesIO(b"eins\nzwei\n")
+
+    pairs = read_text(text, [stream], languages=("de", "en"), counts=SetCounts(), documents=[])
 
     assert text.synthetic_side == synthetic_side
     assert list(pairs) == expected

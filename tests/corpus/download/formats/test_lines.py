@@ -40,13 +40,18 @@ def join_lines(lines, line_end):
     line_end=st.sampled_from(["\n", "\r\n"]),
 )
 def test_any_two_files_in_utf_8_are_read_line_by_line(pairs, line_end):
+    """The expected lines come from `lines_of`, a simple implementation that splits at newlines.
+
+    It also removes a byte order mark at the start of the file, and a carriage return before each
+    newline.
+    """
     source_file = join_lines(sources_of(pairs), line_end)
     target_file = join_lines(targets_of(pairs), line_end)
 
     pairs_read = read_pairs("plain", source_file, target_file)
 
-    expected = list(zip(lines_of(source_file), lines_of(target_file), strict=True))
-    assert pairs_read == expected
+    expected_pairs = list(zip(lines_of(source_file), lines_of(target_file), strict=True))
+    assert pairs_read == expected_pairs
 
 
 @given(
@@ -54,6 +59,8 @@ def test_any_two_files_in_utf_8_are_read_line_by_line(pairs, line_end):
     line_end=st.sampled_from(["\n", "\r\n"]),
 )
 def test_sentences_without_byte_order_mark_and_carriage_return_are_read_unchanged(pairs, line_end):
+    """Whatever other characters a sentence contains, it must be the same after reading."""
+    # Skip sentences with characters that the reader removes, since they belong to the file.
     for source, target in pairs:
         assume(not source.startswith("\ufeff"))
         assume(not target.startswith("\ufeff"))
@@ -62,29 +69,40 @@ def test_sentences_without_byte_order_mark_and_carriage_return_are_read_unchange
     source_file = join_lines(sources_of(pairs), line_end)
     target_file = join_lines(targets_of(pairs), line_end)
 
-    assert read_pairs("plain", source_file, target_file) == pairs
+    pairs_read = read_pairs("plain", source_file, target_file)
+
+    assert pairs_read == pairs
 
 
 @given(rows=st.lists(st.tuples(FIELDS, FIELDS, FIELDS), min_size=1), has_last_newline=st.booleans())
 def test_any_table_in_utf_8_is_read_by_its_columns(rows, has_last_newline):
-    content = "\n".join("\t".join(row) for row in rows).encode()
+    """The source is in column 3, the target in column 1.
+
+    The expected lines come from `lines_of`, a simple implementation that splits at newlines.
+    """
+    lines = ["\t".join(row) for row in rows]
+    content = "\n".join(lines).encode()
     if has_last_newline:
         content += b"\n"
-    # Without newlines, carriage returns are taken for the line ends of an old Mac.
+    # Skip files with carriage returns only, which are refused as files of an old Mac.
     assume(b"\n" in content or b"\r" not in content)
-    expected_rows = [line.split("\t") for line in lines_of(content)]
-    # An empty last line without newline is no line.
-    assume(expected_rows and len(expected_rows[-1]) == 3)
 
     pairs = read_pairs("tsv", content, columns=(3, 1))
 
-    assert pairs == [(third, first) for first, _, third in expected_rows]
+    expected_pairs = []
+    for line in lines_of(content):
+        first, _, third = line.split("\t")
+        expected_pairs.append((third, first))
+    assert pairs == expected_pairs
 
 
-def test_of_several_byte_order_marks_and_carriage_returns_one_is_removed():
-    """One mark is removed at the start of a file, and one return before each newline."""
+def test_one_byte_order_mark_per_file_and_one_carriage_return_per_line_are_removed():
+    """A mark is removed at the start of the file only, a carriage return before a newline only."""
     mark = "\ufeff".encode()
-    source_file = mark + mark + b"a\rb\r\r\n" + mark + b"c\r\n\r"
+    first_line = mark + mark + b"a\rb\r\r\n"
+    second_line = mark + b"c\r\n"
+    last_line_without_newline = b"\r"
+    source_file = first_line + second_line + last_line_without_newline
     target_file = b"x\ny\nz\n"
 
     pairs = read_pairs("plain", source_file, target_file)
@@ -93,6 +111,7 @@ def test_of_several_byte_order_marks_and_carriage_returns_one_is_removed():
 
 
 def test_a_file_with_the_line_ends_of_old_macs_is_an_error_with_a_command():
+    """Read with newlines only, the whole file would be a single line."""
     message = read_error("tsv", b"Guten Tag.\tGood day.\rDanke\tThanks\r", columns=(1, 2))
 
     assert message == (
@@ -110,6 +129,7 @@ def test_a_file_with_a_newline_or_without_carriage_return_is_not_from_an_old_mac
 
 @pytest.mark.parametrize(("side", "name"), [(0, "inputs/x.de"), (1, "inputs/x.en")])
 def test_a_byte_that_is_not_utf_8_is_named_with_its_line(side, name):
+    """Line 3001 of one of the two files contains the byte 0x80."""
     files = [b"x\n" * 3001, b"x\n" * 3001]
     files[side] = b"x\n" * 3000 + b"a\x80\n"
 
@@ -132,6 +152,7 @@ def test_a_byte_that_is_not_utf_8_is_named_with_its_line(side, name):
 def test_files_with_different_numbers_of_lines_are_an_error_with_both_numbers(
     source_lines, target_lines, counts
 ):
+    """Pairing such files line by line would give wrong translations from the missing line on."""
     message = read_error("plain", b"a\n" * source_lines, b"b\n" * target_lines)
 
     assert message == f"{counts}: not parallel"
@@ -146,6 +167,7 @@ def test_files_with_different_numbers_of_lines_are_an_error_with_both_numbers(
     ],
 )
 def test_a_line_without_a_requested_column_is_an_error(content, line, column_count):
+    """The settings say that the source is in column 1 and the target in column 3."""
     message = read_error("tsv", content, columns=(1, 3))
 
     assert message == (
@@ -203,6 +225,11 @@ def test_talks_are_read_as_by_the_script_of_fairseq():
 
 
 def test_titles_and_descriptions_of_talks_are_sentences_and_other_metadata_is_dropped():
+    """In the format ted-tags, tags such as <url> mark the lines of metadata about a talk.
+
+    GERMAN_TALKS and ENGLISH_TALKS contain the titles and descriptions of two talks, and nine
+    lines of other metadata.
+    """
     counts = SetCounts()
 
     pairs = read_pairs("ted-tags", GERMAN_TALKS.encode(), ENGLISH_TALKS.encode(), counts=counts)
@@ -230,6 +257,7 @@ def test_titles_and_descriptions_of_talks_are_sentences_and_other_metadata_is_dr
 def test_a_line_with_different_tags_on_both_sides_is_an_error(
     source, target, source_kind, target_kind
 ):
+    """In the format ted-tags, both files must have the same metadata in the same lines."""
     message = read_error("ted-tags", f"a\n{source}\n".encode(), f"b\n{target}\n".encode())
 
     assert message == (

@@ -55,6 +55,7 @@ def test_sgml_is_read_as_by_sacrebleu(tmp_path):
 
 
 def test_sgml_tags_may_be_in_capitals_and_extend_over_several_lines():
+    """SGML, unlike XML, ignores the case of tags and needs no quotation marks around values."""
     source_file = (
         b"<SRCSET srclang=de><DOC\n docid='a'>ignored<SEG ID = 1 >eins\n zwei<\ndrei </SEG> <seg\n"
         b'id="2"\n>vier</seg\n></DOC></SRCSET>'
@@ -70,11 +71,15 @@ def test_sgml_tags_may_be_in_capitals_and_extend_over_several_lines():
 
 @pytest.mark.parametrize("root_element", ["srcset", "refset", "tstset", "mteval"])
 def test_an_sgml_file_must_end_with_its_root_element(root_element):
+    """A file without its end was probably cut short."""
     without_end = f'<{root_element}><doc docid="a"><seg id="1">a</seg></doc>'.encode()
     complete = without_end + f"</{root_element}>\n".encode()
 
-    assert read_pairs("sgml", complete, complete) == [("a", "a")]
-    assert "inputs/x.en: does not end" in read_error("sgml", complete, without_end)
+    pairs = read_pairs("sgml", complete, complete)
+    message = read_error("sgml", complete, without_end)
+
+    assert pairs == [("a", "a")]
+    assert "inputs/x.en: does not end" in message
 
 
 @pytest.mark.parametrize(
@@ -124,9 +129,13 @@ def line_of_segment(content, number):
 def test_the_first_segments_that_differ_in_document_or_id_are_named(
     text_format, old, new, source_id, source_document, target_id, target_document
 ):
+    """Segments 1 and 2 of the files are in document a.1, segments 3 and 4 in document b.2.
+
+    A replacement in the target file makes its documents or ids differ from those of the source.
+    """
     source_file, target_file = published_files(text_format)
     changed_file = target_file.replace(old, new)
-    assert changed_file != target_file
+    assert changed_file != target_file  # `old` is in the file.
 
     message = read_error(text_format, source_file, changed_file)
 
@@ -160,19 +169,23 @@ def sentences_of_xml(content):
 
 
 def test_only_the_segments_of_ted_xml_are_sentences():
+    """The files also contain the URL, title and description of a talk, which are not sentences.
+
+    `sentences_of_xml` reads the segments by the XML parser of the standard library.
+    """
     source_file = ted_file("srcset", "eins")
     target_file = ted_file("refset", "one")
 
     pairs = read_pairs("ted-xml", source_file, target_file)
 
+    sources = sentences_of_xml(source_file)
+    targets = sentences_of_xml(target_file)
+    assert pairs == list(zip(sources, targets, strict=True))
     assert pairs == [
         ("eins & 3 < 4", "one & 3 < 4"),
         ("", ""),
         ("eins b <c>", "one b <c>"),
     ]
-    sources = sentences_of_xml(source_file)
-    targets = sentences_of_xml(target_file)
-    assert pairs == list(zip(sources, targets, strict=True))
 
 
 def mteval_file(sentences):
@@ -185,6 +198,7 @@ def mteval_file(sentences):
 
 @given(st.lists(st.tuples(XML_TEXTS, XML_TEXTS), min_size=1))
 def test_any_sentence_of_ted_xml_is_read_back_with_folded_spaces(pairs):
+    """Like the scoring program mteval, the reader replaces each run of white space by a space."""
     source_file = mteval_file(sources_of(pairs))
     target_file = mteval_file(targets_of(pairs))
 

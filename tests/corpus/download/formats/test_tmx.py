@@ -75,7 +75,7 @@ def test_units_are_read_without_codes():
 
 
 def test_units_with_one_language_are_dropped():
-    """Of the five units of the TMX file, three lack a German or an English text."""
+    """The file TMX has five units; three of them lack a German or an English text."""
     counts = SetCounts()
 
     read_pairs("tmx", TMX.encode(), counts=counts)
@@ -92,6 +92,7 @@ def test_a_file_with_an_xml_namespace_is_read_like_one_without():
 
 @given(st.lists(st.tuples(XML_TEXTS, XML_TEXTS), min_size=1))
 def test_any_sentence_of_tmx_is_read_back_with_folded_spaces(pairs):
+    """A TMX segment may be wrapped over several lines of the file; the sentence must not be."""
     content = published_files("tmx", pairs)[0]
 
     pairs_read = read_pairs("tmx", content)
@@ -136,7 +137,11 @@ def test_an_entity_that_would_expand_without_bounds_or_read_a_file_is_an_error(d
 
 
 def test_an_entity_that_only_an_external_dtd_may_define_is_an_error():
-    """The DTD is not read, so that the text would lack what the entity stands for."""
+    """An entity is a name for a piece of text, here &e8;, which the file itself does not define.
+
+    An external DTD might define it, but external files are not read. Without an error, the sentence
+    would silently lack this text.
+    """
     content = TMX.replace("fett", "&e8;")
     line = content[: content.index("&e8;")].count("\n") + 1
 
@@ -164,7 +169,7 @@ def test_a_file_in_an_encoding_that_cannot_be_read_is_an_error(encoding):
 
 
 def test_a_file_without_one_of_the_languages_is_an_error_that_lists_its_languages():
-    """The published file has four units in German and English."""
+    """The published file has four units in German and English; here, English becomes French."""
     content = published_files("tmx")[0].replace(b'"en"', b'"fr"')
 
     assert read_error("tmx", content) == (
