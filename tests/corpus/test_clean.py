@@ -32,8 +32,8 @@ def clean_corpus(tmp_path, edits=EDITS, shards=1):
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_the_edits_compose_accents_and_replace_invisible_characters(tmp_path, shards):
-    # A byte order mark, e with a combining accent, a carriage return; a line separator of old
-    # mainframes (\x85).
+    """The edit `unicode` composes accents; `non_printing` turns invisible characters to spaces."""
+    # \ufeff is a byte order mark, e\u0301 an e with a combining accent, \x85 a line separator.
     unclean_pair = ("\ufeffe\u0301in  s\r", "o\x85ne")
     invisible_source = ("\u200b \x0c", "lost")
     invisible_target = ("verloren", "\x00")
@@ -43,12 +43,13 @@ def test_the_edits_compose_accents_and_replace_invisible_characters(tmp_path, sh
     clean, sets = clean_corpus(tmp_path, shards=shards)
 
     assert list(clean.pairs("train")) == [PAIRS[0], ("éin s", "o ne")]
-    # Three pairs contain invisible characters; two of them are dropped afterwards.
+    # Three pairs contain invisible characters; two of them are then empty and dropped.
     assert sets["train"]["changed"] == {"unicode": 1, "non_printing": 3}
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_a_pair_with_an_empty_side_after_the_edits_is_dropped(tmp_path, shards):
+    """The edit `non_printing` replaces invisible characters by spaces."""
     invisible_source = ("\u200b \x0c", "lost")
     invisible_target = ("verloren", "\x00")
     text = [PAIRS[0], PAIRS[1], invisible_source, invisible_target]
@@ -58,14 +59,16 @@ def test_a_pair_with_an_empty_side_after_the_edits_is_dropped(tmp_path, shards):
 
     assert list(clean.pairs("train")) == [PAIRS[0], PAIRS[1]]
     assert sets["train"]["dropped"] == {"empty_side": 2}
-    samples = sets["train"]["samples"]["empty_side"]
-    pair_numbers_and_targets = [(sample["pair"], sample["target"]) for sample in samples]
-    assert pair_numbers_and_targets == [(3, "lost"), (4, " ")]
+    third_pair, fourth_pair = sets["train"]["samples"]["empty_side"]
+    assert third_pair["pair"] == 3
+    assert third_pair["target"] == "lost"
+    assert fourth_pair["pair"] == 4
+    assert fourth_pair["target"] == " "  # After the edit.
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_the_statistics_show_a_pair_before_and_after_an_edit(tmp_path, shards):
-    # NFC composes e and a combining accent.
+    """The edit `unicode` composes e and the combining accent \u0301 to \u00e9."""
     pair_to_compose = ("\ufeffe\u0301in  s\r", "o\x85ne")
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [PAIRS[0], pair_to_compose])
 
@@ -83,6 +86,7 @@ def test_the_statistics_show_a_pair_before_and_after_an_edit(tmp_path, shards):
 
 
 def test_without_edits_a_sentence_keeps_its_spaces_and_an_empty_side_is_dropped(tmp_path):
+    """`clean: {}` in the settings turns all edits off."""
     spaced_pair = (" zwei  Wörter\u00a0", "two\twords ")
     blank_pair = (" ", "lost")
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [spaced_pair, blank_pair])
@@ -94,6 +98,7 @@ def test_without_edits_a_sentence_keeps_its_spaces_and_an_empty_side_is_dropped(
 
 
 def test_validation_and_test_sets_keep_every_byte(tmp_path):
+    """Scores are comparable with published ones only if test sets stay as published."""
     raw = TextFolder(tmp_path / "raw", "de", "en")
     unclean_pairs = [("\ufeffe\u0301\r", ""), ("", "  \u2028 x\x00")]
     write_set(raw, "train", PAIRS)
@@ -110,6 +115,7 @@ def test_validation_and_test_sets_keep_every_byte(tmp_path):
 
 
 def test_a_text_of_which_nothing_remains_is_an_error_that_leaves_no_output(tmp_path):
+    """The only pair has an empty source, which the stage always drops."""
     pair_with_empty_source = ("", "x")
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [pair_with_empty_source])
 
@@ -122,6 +128,8 @@ def test_a_text_of_which_nothing_remains_is_an_error_that_leaves_no_output(tmp_p
 
 
 def test_an_edit_that_inserts_a_line_break_is_named_with_the_sentence(tmp_path):
+    """A line break in a sentence would shift all following lines against the other language."""
+
     class BreakLines(Edit):
         def edit(self, sentence, language):  # noqa: ARG002
             return sentence.replace("Katze", "Kat\nze")
@@ -134,6 +142,8 @@ def test_an_edit_that_inserts_a_line_break_is_named_with_the_sentence(tmp_path):
 
 
 def test_an_edit_is_called_with_the_language_of_the_sentence(tmp_path):
+    """The edit writes English in capitals; with the wrong language, it would change the German."""
+
     class UppercaseEnglish(Edit):
         def edit(self, sentence, language):
             return sentence.upper() if language == "en" else sentence

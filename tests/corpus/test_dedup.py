@@ -40,6 +40,7 @@ def deduplicate(tmp_path, settings=DEDUP, shards=1, workers=1, edits=(), **sets)
 
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_the_first_of_equal_pairs_stays(tmp_path, shards):
+    """Shards are deduplicated together: the two pairs may be in different shards."""
     cat, railway, apples = PAIRS[:3]
     # Both sides occur before, but not together.
     crossed = Pair(cat.source, railway.target)
@@ -49,6 +50,7 @@ def test_the_first_of_equal_pairs_stays(tmp_path, shards):
 
     assert list(after.pairs("train")) == [cat, railway, crossed, apples]
     assert sets["train"]["dropped"]["duplicate_pair"] == 3
+    # Counted from 1, as the report shows them.
     dropped_numbers = [sample["pair"] for sample in sets["train"]["samples"]["duplicate_pair"]]
     assert dropped_numbers == [3, 6, 7]
 
@@ -86,7 +88,10 @@ def deduplicate_by_loop(settings, train, held_out):
 def test_all_settings_keep_the_pairs_that_a_simple_loop_keeps(
     tmp_path, pairs, sources, targets, overlap
 ):
-    """The settings choose which pairs are dropped: equal pairs, sources, targets, held-out ones."""
+    """The settings say which pairs are dropped: equal pairs, sources, targets, held-out sentences.
+
+    `deduplicate_by_loop` is a reference implementation that keeps all sentences in sets.
+    """
     # These remainders repeat, so that some pairs repeat a source, a target or both.
     train = [Pair(f"s{i * i % 37}", f"t{i * i * i % 41}") for i in range(300)]
     held_out = [Pair("s1", "other"), Pair("other", "t2"), Pair("s4", "t8")]
@@ -98,8 +103,12 @@ def test_all_settings_keep_the_pairs_that_a_simple_loop_keeps(
     assert sum(sets["train"]["dropped"].values()) == 300 - sets["train"]["pairs_out"]
 
 
-def test_only_a_kept_pair_drops_later_pairs(tmp_path):
-    """Here, pairs are dropped whose source or target is that of a kept pair, or is held out."""
+def test_a_pair_is_dropped_only_if_a_kept_pair_has_its_source_or_target(tmp_path):
+    """If a dropped pair dropped another one, the last pair with a sentence would be lost.
+
+    With ALL_COMPARISONS, pairs with the source or target of a kept pair are dropped, and pairs with
+    a held-out sentence.
+    """
     held_out = Pair("x", "leaked")
     leaked = Pair("a", "leaked")
     same_source_as_leaked = Pair("a", "b")
@@ -120,6 +129,7 @@ def test_only_a_kept_pair_drops_later_pairs(tmp_path):
 
 
 def test_training_pairs_with_a_held_out_sentence_are_dropped(tmp_path):
+    """A model must not be trained on sentences of the validation or test sets."""
     cat, railway, apples, rain, town_hall = PAIRS[:5]
     valid = [railway, town_hall]
     test = [apples, cat]
@@ -155,11 +165,12 @@ EARLY = Pair("früh", "early")
     ],
 )
 def test_decontaminate_chooses_how_sentences_are_compared(tmp_path, decontaminate, remaining_pairs):
+    """The pairs are ("über Nacht", "over night"), ("am Tag", "by day") and ("früh", "early")."""
     unrelated = PAIRS[0]
     held_out = [
-        ("\ufeffu\u0308ber\u2028NACHT!\r", "x"),  # the source of NIGHT, normalized
-        ("y", " by\u200b day\x00"),  # the target of DAY, normalized
-        ("z", "early"),  # the target of EARLY
+        ("\ufeffu\u0308ber\u2028NACHT!\r", "x"),  # Normalized: the source of NIGHT.
+        ("y", " by\u200b day\x00"),  # Normalized: the target of DAY.
+        ("z", "early"),  # The target of EARLY.
     ]
     settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=decontaminate)
     train = [NIGHT, DAY, EARLY, unrelated]
@@ -168,8 +179,8 @@ def test_decontaminate_chooses_how_sentences_are_compared(tmp_path, decontaminat
 
     assert list(after.pairs("train")) == [*remaining_pairs, unrelated]
     assert list(after.pairs("test.x")) == held_out
-    counts_overlap = "source_held_out" in sets["train"]["dropped"]
-    assert counts_overlap == (decontaminate != "none")
+    has_count = "source_held_out" in sets["train"]["dropped"]
+    assert has_count == (decontaminate != "none")
 
 
 @pytest.mark.parametrize("decontaminate", ["exact", "normalized"])
@@ -184,7 +195,11 @@ def test_decontaminate_chooses_how_sentences_are_compared(tmp_path, decontaminat
 def test_a_held_out_sentence_before_the_edits_matches_training_text_after_them(
     tmp_path, decontaminate, held_out, dropped_index
 ):
-    """The training text has been edited by the stage clean; held-out sets stay as published."""
+    """The stage clean has edited the training text; held-out sets stay as published.
+
+    The edit `entities` replaces &bdquo; by its character, and `punctuation` simplifies quotation
+    marks. The training text already contains the result.
+    """
     edits = (EDITS["entities"](), EDITS["punctuation"]())
     edited_train = [Pair('Sie sagt "Ja".', "AT&T is known."), PAIRS[2], PAIRS[3]]
     settings = Dedup(pairs=True, sources=False, targets=False, decontaminate=decontaminate)
@@ -220,6 +235,7 @@ def test_a_held_out_sentence_as_published_matches_even_if_an_edit_would_change_i
 
 
 def test_pairs_with_the_same_words_on_other_sides_are_different(tmp_path):
+    """Sides are compared separately: "a b" + "c" differs from "a" + "b c"."""
     train = [Pair("a b", "c"), Pair("a", "b c")]
 
     after, _ = deduplicate(tmp_path, train=train)
@@ -228,7 +244,10 @@ def test_pairs_with_the_same_words_on_other_sides_are_different(tmp_path):
 
 
 def test_hashes_that_end_in_zero_bytes_are_compared_in_full(tmp_path):
-    """Numpy ignores zero bytes at the end of a byte string."""
+    """NumPy ignores zero bytes at the end of a byte string, so that different hashes look equal.
+
+    Equal hashes must get the same group; hashes that occur once get group 0.
+    """
     x_and_zeros = b"x" + bytes(15)
     x_and_one = b"x\0\1" + bytes(13)
     zeros = bytes(16)
@@ -237,10 +256,15 @@ def test_hashes_that_end_in_zero_bytes_are_compared_in_full(tmp_path):
 
     groups = dedup._group_equal_hashes(path).tolist()
 
-    # Group 0 contains the hashes that occur once.
-    assert groups[1] == 0
-    assert groups[0] == groups[4]
-    assert groups[2] == groups[3]
+    group_of_x_and_zeros, group_of_x_and_one, group_of_zeros = groups[:3]
+    assert groups == [
+        group_of_x_and_zeros,
+        group_of_x_and_one,
+        group_of_zeros,
+        group_of_zeros,
+        group_of_x_and_zeros,
+    ]
+    assert group_of_x_and_one == 0
     assert len(set(groups)) == 3
 
 
@@ -260,7 +284,10 @@ def assert_same_output(result, other_result):
 
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (4, 1), (13, 2)])
 def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
-    """The training text has 9,000 pairs; some repeat a source or a target."""
+    """The training text has 9,000 pairs; some repeat a source or a target.
+
+    ALL_COMPARISONS drops them; two of the pairs are also the validation set.
+    """
     sets = {"train": repetitive_pairs(), "valid": repetitive_pairs()[7:9]}
 
     result = deduplicate(tmp_path / "one", ALL_COMPARISONS, shards=1, workers=1, **sets)
@@ -278,6 +305,7 @@ def test_ranges_of_hashes_limit_memory_and_do_not_change_the_output(tmp_path, mo
     """
     sets = {"train": repetitive_pairs(), "valid": repetitive_pairs()[7:9]}
     result_of_one_range = deduplicate(tmp_path / "one", ALL_COMPARISONS, **sets)
+    # Record how many hashes each call of `_read_range` returns, that is, has in memory.
     hashes_in_memory = []
     read_range = dedup._read_range
 

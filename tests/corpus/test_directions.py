@@ -170,13 +170,18 @@ def corpus(root):
 
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
-def test_shares_of_directions_are_proportional_to_their_sizes_to_the_power_of_1_over_t(temperature):
-    """Temperature-based sampling copies pairs of small directions: they are seen more often."""
+def test_the_share_of_a_direction_is_proportional_to_its_size_to_the_power_of_1_over_t(temperature):
+    """Temperature-based sampling copies pairs of small directions: they are seen more often.
+
+    T is the temperature: 1 keeps the sizes, a high T makes all directions equally large.
+    """
     pairs = {"a": 100_000, "b": 10_000, "c": 10}
 
     sampled = sampled_pairs(pairs, temperature)
 
-    weights = {name: count ** (1 / temperature) for name, count in pairs.items()}
+    weights = {}
+    for name, count in pairs.items():
+        weights[name] = count ** (1 / temperature)
     for name, count in sampled.items():
         share = count / sum(sampled.values())
         expected_share = weights[name] / sum(weights.values())
@@ -185,7 +190,7 @@ def test_shares_of_directions_are_proportional_to_their_sizes_to_the_power_of_1_
 
 @pytest.mark.parametrize("temperature", [1, 2, 5, 100])
 def test_sampling_keeps_the_largest_direction_and_enlarges_others(temperature):
-    """Temperature-based sampling copies pairs of small directions: they are seen more often."""
+    """Temperature-based sampling copies pairs of small directions and keeps all of large ones."""
     pairs = {"a": 100_000, "b": 10_000, "c": 10}
 
     sampled = sampled_pairs(pairs, temperature)
@@ -227,22 +232,28 @@ def count_training_pairs(root, tokenize):
 
 
 def test_the_joined_training_text_has_the_sampled_number_of_pairs_of_each_direction(root, corpus):
-    """The corpus `many` has 14 training pairs of en-de and de-en, and 4 of en-fr; T is 2."""
+    """The corpus `many` has 14 training pairs of en-de and of de-en, and 4 of en-fr.
+
+    Its temperature is 2: a direction with n pairs gets a share proportional to the square root of
+    n.
+    """
     counts = count_training_pairs(root, corpus.tokenize)
 
-    # 13 of 14 German pairs remain, since one has a sentence of a test set; 4 of French.
-    assert {direction: pairs.total() for direction, pairs in counts.items()} == {
-        "en-de": 13,
-        "de-en": 13,
-        "en-fr": round(13 * (4 / 13) ** 0.5),
-    }
+    # The stage dedup dropped one of 14 pairs with German, which has a sentence of a test set.
+    pairs_with_german = 13
+    pairs_with_french = 4
+    assert counts["en-de"].total() == pairs_with_german
+    assert counts["de-en"].total() == pairs_with_german
+    scale = (pairs_with_french / pairs_with_german) ** (1 / 2)
+    assert counts["en-fr"].total() == round(pairs_with_german * scale)
+    assert set(counts) == {"en-de", "de-en", "en-fr"}
 
 
 @pytest.mark.parametrize("direction", TRAINING_PAIRS)
 def test_the_joined_training_text_contains_each_pair_of_a_direction_equally_often(
     root, corpus, direction
 ):
-    """Sampling copies pairs of small directions, here of en-fr."""
+    """Sampling copies the four pairs of en-fr to seven or so: no pair may have two copies more."""
     counts = count_training_pairs(root, corpus.tokenize)[direction]
 
     source_language, target_language = languages_of(direction)
@@ -258,7 +269,11 @@ def test_the_joined_training_text_contains_each_pair_of_a_direction_equally_ofte
 
 
 def test_the_joined_corpus_has_one_validation_set_and_a_test_set_per_direction(root):
-    """The corpus `many` has the directions en-de, de-en, en-fr and de-fr, which is zero-shot."""
+    """The corpus `many` has the directions en-de, de-en, en-fr and de-fr, which is zero-shot.
+
+    The validation sets of all directions are joined, so that one loss chooses the checkpoint; BLEU
+    is reported per direction.
+    """
     text = TextFolder(root / "data/tokens/many", "src", "tgt")
 
     assert text.set_names() == [
@@ -279,15 +294,17 @@ def test_a_zero_shot_direction_has_no_validation_pairs(root):
 
 
 def test_the_sources_of_a_zero_shot_test_set_begin_with_the_tag_of_the_target(root):
-    """The tag tells the model into which language to translate."""
+    """The tag <2fr> tells the model to translate to French, which it never did from German."""
     tokens = TextFolder(root / "data/tokens/many", "src", "tgt")
 
     first_pair = next(iter(tokens.pairs("test.de-fr-news")))
 
-    assert first_pair.source.startswith("<2fr> Es ist 10100 Uhr")  # Sentence 20.
+    # The test set begins with sentence 20, in which the time is 20 in binary digits.
+    assert first_pair.source.startswith("<2fr> Es ist 10100 Uhr")
 
 
 def test_the_references_of_a_zero_shot_test_set_are_kept_as_published(root):
+    """Sentences 20 to 23 are the test set of the zero-shot direction de-fr."""
     text = TextFolder(root / "data/split/many", "src", "tgt")
 
     references = targets_of(text.pairs("test.de-fr-news"))
@@ -315,7 +332,7 @@ def test_statistics_of_cleaning_and_deduplication_are_sums_over_the_directions(s
 
 
 def test_statistics_of_the_split_count_copies_of_pairs(root, stats_by_stage):
-    """Sampling copies pairs of small directions."""
+    """Temperature-based sampling copies pairs of small directions after the stage filter."""
     pairs_after_sampling = BinaryCorpus(root / "data/binary/many").sets["train"].pairs
 
     split = stats_by_stage["split"]["train"]
@@ -336,7 +353,10 @@ def test_no_statistics_of_single_directions_remain(root):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_a_translation_is_detokenized_in_the_language_of_the_tag(root, corpus, direction):
-    """The source begins with a tag, such as <2de>, that names the target language."""
+    """The source begins with a tag, such as <2de>, that names the target language.
+
+    French has a space before a question mark, so that the wrong language would give another text.
+    """
     binary_corpus = BinaryCorpus(root / "data/binary/many")
     _, target_language = languages_of(direction)
     sources = binary_corpus.side(f"test.{direction}-news", "src")
@@ -401,7 +421,11 @@ def tag_ids(root):
 
 
 def test_each_piece_of_a_long_sentence_begins_with_the_tag(root):
-    """A sentence that is too long for the model is translated in pieces."""
+    """A sentence that is too long for the model is translated in pieces.
+
+    Without the tag, which names the target language, the model would translate a piece into any
+    language.
+    """
     translator = random_translator(root, "en-de", max_len_b=3)
 
     short, long = translator(["It's so. Isn't it?", "o'clock " * 200])
@@ -430,11 +454,12 @@ class Side(list):
 
 
 def test_decoding_a_test_set_skips_a_source_that_consists_of_its_tag(root):
-    """Such a source is an empty sentence, whose translation is empty."""
+    """Such a source is an empty sentence, whose translation must be empty, too."""
     translator = random_translator(root, "en-de", max_len_b=3)
     tag = tag_ids(root)
     sentence = translator(["It's so. Isn't it?"])[0].pieces[0].source
     side = Side([[*tag, EOS], sentence])
+    # A stand-in for a binarized corpus whose test set has these two sources.
     corpus = SimpleNamespace(
         source="src",
         side=lambda *_: side,
@@ -459,11 +484,12 @@ def test_a_sentence_that_contains_a_tag_is_refused(root):
 @pytest.mark.parametrize(
     ("test_set", "documents"), [("en-de-news", ["a", "a", "b", "b"]), ("de-en-news", None)]
 )
-def test_the_documents_of_a_test_set_are_those_of_its_direction(
+def test_a_test_set_gets_the_document_ids_of_its_own_direction(
     root, tmp_path, corpus, test_set, documents
 ):
     """Only the test set of en-de has a file with the document of each line."""
     data = shutil.copytree(root / "data", tmp_path / "data")
+    # A line with the document's id for each of the four sentences.
     ids_path = data / "raw/many/given/en-de/test.news.documents"
     ids_path.parent.mkdir(parents=True, exist_ok=True)
     ids_path.write_text("a\na\nb\nb\n")
@@ -474,7 +500,8 @@ def test_the_documents_of_a_test_set_are_those_of_its_direction(
     assert description["documents"] == documents
 
 
-def test_no_word_translations_are_learned_from_a_zero_shot_direction(root, corpus):
+def test_word_translations_are_not_learned_for_a_zero_shot_direction(root, corpus):
+    """The check word_alignment learns from training pairs; a zero-shot direction has none."""
     pair = corpus.language_pair("many", "de-fr")
     check = CHECKS["word_alignment"](min=1.0)
 
@@ -489,7 +516,10 @@ def test_a_zero_shot_direction_cannot_be_inspected(root, tmp_path):
 
 
 def test_inspections_of_all_directions_count_what_the_stages_count(root, tmp_path, stats_by_stage):
-    """`bleuprint inspect` runs the stages on a sample, here on all pairs of one direction."""
+    """`bleuprint inspect` runs the stages on a sample, here on all pairs of one direction.
+
+    The sums over all directions must equal the statistics that the stages themselves have written.
+    """
     settings = load_resolved_settings(root)
     sample_of_all = Sample(pairs=1000, seed=1)
     source = Downloads(None, tmp_path / "store", None)
@@ -531,9 +561,12 @@ def test_one_of_the_directions_of_a_multilingual_corpus_must_be_named(corpus, di
 
 
 def test_a_corpus_with_one_language_pair_has_no_directions_to_choose_from(corpus):
+    """The option --direction is needed only for a multilingual corpus."""
     bilingual_corpus = corpus.language_pair("many", "en-de")
 
-    assert bilingual_corpus.language_pair("one", None) is bilingual_corpus
+    without_option = bilingual_corpus.language_pair("one", None)
+
+    assert without_option is bilingual_corpus
     with pytest.raises(UserError, match="one has one language pair, en-de; remove --direction"):
         bilingual_corpus.language_pair("one", "en-de")
 
@@ -569,7 +602,10 @@ def test_a_run_has_scores_for_the_test_set_of_each_direction(scores):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_bleu_of_a_direction_is_computed_in_its_target_language(scores, direction):
-    """The first translation of each test set is right, the others have an error."""
+    """The first translation of each test set is right, the others have an error.
+
+    The tokenizer of BLEU depends on the target language; the expected value is that of sacreBLEU.
+    """
     _, target_language = languages_of(direction)
 
     bleu_values = []
@@ -587,7 +623,10 @@ def test_the_bleu_of_a_direction_is_computed_in_its_target_language(scores, dire
 def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pair(
     root, scores, direction
 ):
-    """The first translation of each test set is right, the others have an error."""
+    """The first translation of each test set is right, the others have an error.
+
+    `scores` is the result for the multilingual corpus; `score_test_set` scores one language pair.
+    """
     source_language, target_language = languages_of(direction)
     descriptions = corpus_folder("many", "test_stats", root)
     translated_set = TranslatedSet(
@@ -605,7 +644,10 @@ def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pa
 
 
 def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
-    """The three trained directions have 14, 14 and 4 training pairs."""
+    """The three trained directions have 14, 14 and 4 training pairs.
+
+    The fixture `root` has run the stage clean on the whole text, without shards.
+    """
     clean_folder = corpus_folder("many", "clean", root)
     contents = file_contents(clean_folder)
 
@@ -624,18 +666,26 @@ def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
 def test_a_stage_runs_although_a_later_stage_failed_and_left_statistics_of_a_direction(
     root, corpus
 ):
+    """A failed stage leaves the statistics of single directions, which it joins at its end.
+
+    The user then changes the settings and runs all stages again, from the first one on.
+    """
     stats_of_failed_stage = filter_stats_file("many/de-en", "filter", root)
     stats_of_failed_stage.parent.mkdir()
     stats_of_failed_stage.write_text("{}")
 
     with chdir(root):
-        run_step_on_pairs(Cleaning, "many", corpus, WholeText(), 1)
+        run_step_on_pairs(Cleaning, "many", corpus, WholeText(), 1)  # Raises no exception.
 
+    # Other tests use the same folder.
     shutil.rmtree(stats_of_failed_stage.parent)
 
 
 def test_a_text_with_a_tag_as_a_source_word_is_refused(tmp_path, monkeypatch, corpus):
-    """In a target, a tag is a word like any other."""
+    """The model could not tell such a word from the tag of the target language.
+
+    In a target, <2fr> is a word like any other, so that train.de is accepted.
+    """
     monkeypatch.chdir(tmp_path)
     for direction in DIRECTIONS:
         source_language, target_language = languages_of(direction)
@@ -650,7 +700,8 @@ def test_a_text_with_a_tag_as_a_source_word_is_refused(tmp_path, monkeypatch, co
         join_tokens("many", corpus)
 
 
-def test_a_text_of_which_a_system_translates_one_side_is_refused(corpus):
+def test_a_monolingual_text_in_a_corpus_with_directions_is_refused(corpus):
+    """A monolingual text is for back-translation, which only bilingual corpora support."""
     parallel_text = corpus.files.train["en-de-a"]
     monolingual_text = replace(parallel_text, source=None)
     train = {**corpus.files.train, "en-de-a": monolingual_text}

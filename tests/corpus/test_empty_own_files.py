@@ -43,6 +43,7 @@ def tmx(body):
     ],
 )
 def test_a_file_without_text_is_refused(tmp_path, monkeypatch, name, content, message):
+    """`bleuprint new-corpus` reads files in inputs/; an empty one is usually a failed export."""
     monkeypatch.delenv("DVC_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     path = Path("inputs", name)

@@ -61,6 +61,7 @@ def assert_same_output(result, other_result):
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_training_pairs_that_fail_a_check_are_dropped_and_counted(tmp_path, shards):
+    """The checks ask for 2 to 6 tokens, and for at most twice as many tokens as the other side."""
     checks = (CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
     good = Pair("a b", "c d")
     too_short = Pair("a", "b c")
@@ -75,12 +76,16 @@ def test_training_pairs_that_fail_a_check_are_dropped_and_counted(tmp_path, shar
     assert sets["train"]["pairs_in"] == 5
     assert sets["train"]["pairs_out"] == 2
     assert sets["train"]["dropped"] == {"length": 2, "length_ratio": 1}
-    assert [sample["pair"] for sample in sets["train"]["samples"]["length"]] == [1, 3]
+    dropped_by_length = [sample["pair"] for sample in sets["train"]["samples"]["length"]]
+    assert dropped_by_length == [1, 3]  # Counted from 1: too_short and too_long.
 
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_a_validation_pair_that_fails_a_check_stays(tmp_path, shards):
-    """`filter_pairs` adds a validation set with one pair, "a" and "b c"."""
+    """Held-out sets must stay complete, or scores would not be comparable.
+
+    `filter_pairs` adds a validation set with one pair: "a", which has one token, and "b c".
+    """
     at_least_two_tokens = CHECKS["length"](min=2, max=6)
 
     after, _ = filter_pairs(tmp_path, [Pair("a b", "c d")], (at_least_two_tokens,), shards=shards)
@@ -89,7 +94,8 @@ def test_a_validation_pair_that_fails_a_check_stays(tmp_path, shards):
 
 
 def test_each_side_is_checked_in_its_language(tmp_path):
-    # Both sides have seven tokens if the French tokenizer splits l' and d' from the French side.
+    """The pair passes all checks, and fails them if its sides are swapped."""
+    # Both sides have seven tokens, but only if l' and d' are split off by the French tokenizer.
     russian = "вода из колодца холодная и вкусная сегодня"
     french = "l'eau d'un puits est bonne"
     pair = Pair(russian, french)
@@ -103,11 +109,12 @@ def test_each_side_is_checked_in_its_language(tmp_path):
     after, sets = filter_pairs(tmp_path, [pair, swapped_pair], checks, languages=("ru", "fr"))
 
     assert list(after.pairs("train")) == [pair]
+    # The first check drops the swapped pair: the Russian tokenizer splits l'eau differently.
     assert sets["train"]["dropped"] == {"length": 1, "character_score": 0, "language_id": 0}
 
 
 def test_language_id_drops_a_pair_whose_languages_are_swapped(tmp_path):
-    """The source should be Russian, the target French."""
+    """The settings say that the source is Russian and the target French."""
     russian = "вода из колодца холодная и вкусная сегодня"
     french = "l'eau d'un puits est bonne"
     pair = Pair(russian, french)
@@ -120,6 +127,8 @@ def test_language_id_drops_a_pair_whose_languages_are_swapped(tmp_path):
 
 
 def test_a_pair_is_counted_for_the_first_check_that_drops_it(tmp_path):
+    """Checks run in the order of the settings; later checks do not see a pair that is dropped."""
+
     class Even(Check):
         """Keeps pairs with an even number of tokens."""
 
@@ -127,8 +136,8 @@ def test_a_pair_is_counted_for_the_first_check_that_drops_it(tmp_path):
             source_tokens, target_tokens = candidate.tokens
             return (len(source_tokens) + len(target_tokens)) % 2 == 0
 
-    odd_and_long = Pair("w " * 8 + "w", "a b c d e f")
-    even_and_long = Pair("w " * 8, "a b c d e f")
+    odd_and_long = Pair("w " * 8 + "w", "a b c d e f")  # 9 + 6 tokens.
+    even_and_long = Pair("w " * 8, "a b c d e f")  # 8 + 6 tokens.
     good = Pair("a b", "c d")
     checks = (Even(), CHECKS["length"](min=2, max=6), CHECKS["length_ratio"](max=2.0))
 
@@ -143,7 +152,8 @@ def test_a_pair_is_counted_for_the_first_check_that_drops_it(tmp_path):
 
 
 def test_word_translations_are_learned_only_if_a_check_needs_them(tmp_path, monkeypatch):
-    """Checks of length do not need them; learning them takes minutes on a large text."""
+    """Learning them takes minutes on a large text; checks of length do not need them."""
+    # Without this function, learning word translations would raise an AttributeError.
     monkeypatch.delattr(word_translation, "learn_word_translations")
 
     after, _ = filter_pairs(tmp_path, [Pair("a b", "c d")], checks=LENGTH_CHECKS)
@@ -152,6 +162,8 @@ def test_word_translations_are_learned_only_if_a_check_needs_them(tmp_path, monk
 
 
 def test_an_error_message_quotes_the_pair_for_which_a_check_raised_an_exception(tmp_path):
+    """The author of a check can then reproduce the error with this pair."""
+
     class DividesByZero(Check):
         """Raises an exception for the target "d d"."""
 
@@ -173,6 +185,8 @@ def test_an_error_message_quotes_the_pair_for_which_a_check_raised_an_exception(
 
 @pytest.mark.parametrize("result_count", [1, 3])
 def test_a_check_with_too_few_or_too_many_results_is_named(tmp_path, result_count):
+    """A result too few would shift all later ones, so that the wrong pairs would be dropped."""
+
     class Broken(Check):
         """Judges pairs in blocks, but returns a wrong number of results."""
 
@@ -192,6 +206,8 @@ def test_a_check_with_too_few_or_too_many_results_is_named(tmp_path, result_coun
 
 
 def test_an_exception_that_a_check_raises_after_the_last_pair_is_reported(tmp_path):
+    """The results are a generator, which may fail after all expected results were read."""
+
     class FailsAtTheEnd(Check):
         """Judges all pairs before it raises an exception."""
 
@@ -207,7 +223,8 @@ def test_an_exception_that_a_check_raises_after_the_last_pair_is_reported(tmp_pa
 
 @pytest.mark.parametrize(("shards", "workers"), [(1, 2), (1, 5), (7, 2)])
 def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
-    """Some of the pairs are too short, too long, or have sides of different lengths."""
+    """The default checks ask for 2 to 6 tokens, and for at most twice the other side's tokens."""
+    # 0 to 8 source tokens and 0 to 6 target tokens, in all combinations.
     pairs = [Pair("w " * (i % 9), "v " * (i % 7)) for i in range(9000)]
 
     result = filter_pairs(tmp_path / "one", pairs, shards=1, workers=1)
@@ -249,14 +266,14 @@ def aligned_pairs(pairs):
 
 
 def test_word_alignment_drops_nine_of_ten_misaligned_pairs_and_no_other(tmp_path):
-    """One generated pair of 40 has the target of the next pair."""
+    """In the generated pairs, v0 translates w0; one pair of 40 has another pair's target."""
     pairs = generated_translations(1000)
     aligned = aligned_pairs(pairs)
 
     after, sets = filter_pairs(tmp_path, pairs, (CHECKS["word_alignment"](min=0.5),))
 
     kept_pairs = list(after.pairs("train"))
-    assert set(aligned) <= set(kept_pairs)
+    assert set(aligned) <= set(kept_pairs)  # No aligned pair is dropped.
     kept_misaligned_count = len(kept_pairs) - len(aligned)
     misaligned_count = len(pairs) - len(aligned)
     assert kept_misaligned_count < 0.1 * misaligned_count
@@ -264,10 +281,13 @@ def test_word_alignment_drops_nine_of_ten_misaligned_pairs_and_no_other(tmp_path
 
 
 def test_all_shards_and_workers_use_the_same_word_translations(tmp_path, monkeypatch):
-    """The check word_alignment learns from the text which words translate each other."""
+    """The check word_alignment learns from the text which words translate each other.
+
+    If each shard learned from its own pairs, the result would depend on the number of shards.
+    """
     pairs = generated_translations(9000)
     checks = (CHECKS["word_alignment"](min=0.5),)
-    # Translations are learned from an evenly spaced sample of the whole text, not of a shard.
+    # Learn from an evenly spaced sample of 300 of the 9,000 pairs.
     monkeypatch.setattr(word_translation, "MAX_PAIRS", 300)
 
     result = filter_pairs(tmp_path / "one", pairs, checks)
@@ -279,7 +299,11 @@ def test_all_shards_and_workers_use_the_same_word_translations(tmp_path, monkeyp
 
 
 def test_word_alignment_scores_unusual_sentences(tmp_path):
-    """They have control characters, 30,000 words, or an empty side."""
+    """A check must not crash at control characters, at 30,000 words, or at an empty side.
+
+    In the generated pairs, v1 translates w1. TORTURE contains characters at which programs end
+    lines.
+    """
     pairs = generated_translations(400)
     with_control_characters = [Pair(f"w1{char}w2 {char}", f"{char}v1 v2{char}") for char in TORTURE]
     long_pair = Pair("w1 " * 30_000, "v1 " * 30_000)
@@ -299,7 +323,7 @@ def test_word_alignment_scores_unusual_sentences(tmp_path):
 
 
 def test_a_text_of_sentences_too_long_to_learn_translations_from_is_refused(tmp_path):
-    """The check word_alignment learns from the text which words translate each other."""
+    """The check word_alignment learns from sentences of at most 100 tokens; the text has none."""
     pair_of_200_tokens = Pair("w " * 200, "v " * 200)
 
     with pytest.raises(UserError, match=r"^corpus m: no pair of 1 to 100 tokens a side to learn"):
@@ -312,7 +336,7 @@ def test_a_text_of_sentences_too_long_to_learn_translations_from_is_refused(tmp_
 def test_word_alignment_scores_words_even_if_tokens_are_not_words(tmp_path, tokenizer):
     """The tokenizer `none` leaves the period at the last word; `characters` splits words.
 
-    One generated pair of 40 has the target of the next pair.
+    In the generated pairs, v0 translates w0, and so on. One pair of 40 has another pair's target.
     """
     pairs = []
     for source, target in generated_translations(1000):
@@ -327,6 +351,6 @@ def test_word_alignment_scores_words_even_if_tokens_are_not_words(tmp_path, toke
     )
 
     kept_pairs = list(after.pairs("train"))
-    assert set(aligned) <= set(kept_pairs)
-    # Of 25 misaligned pairs, at most two are kept.
+    assert set(aligned) <= set(kept_pairs)  # No aligned pair is dropped.
+    # Of 1,000 / 40 = 25 misaligned pairs, at most two are kept.
     assert len(kept_pairs) - len(aligned) < 3

@@ -7,14 +7,16 @@ from bleuprint.text.parallel import Pair
 
 
 def test_the_counts_of_all_sets_are_read_back(tmp_path):
+    """A pair is kept, dropped by a rule, or changed by an edit; a changed pair is also kept."""
     filter_stats = FilterStats(
         "filter", "own", "fingerprint", rules=("length", "length_ratio"), edits=("unicode",)
     )
     train = filter_stats.add_set("train")
     train.count_kept(3)
+    # Pair 7 is dropped; the source of pair 2 is changed from A to a.
     train.record_dropped("length_ratio", 7, Pair("a b c", "a"))
     train.record_changed("unicode", 2, Pair("A", "b"), Pair("a", "b"))
-    filter_stats.add_set("valid")  # Empty before the stage, too, so that it is no error.
+    filter_stats.add_set("valid")  # A set without pairs, before and after the stage.
 
     filter_stats.write(tmp_path / "filter_stats.json")
     sets = read_filter_stats(tmp_path / "filter_stats.json")
@@ -33,6 +35,7 @@ def test_the_counts_of_all_sets_are_read_back(tmp_path):
 
 
 def test_a_set_whose_pairs_are_all_dropped_is_an_error_that_leaves_no_file(tmp_path):
+    """The next stage must not start with an empty set, such as `valid` here."""
     filter_stats = FilterStats("filter", "own", "fingerprint", rules=("length",))
     filter_stats.add_set("train").count_kept(2)
     filter_stats.add_set("valid").record_dropped("length", 1, Pair("a", "b"))

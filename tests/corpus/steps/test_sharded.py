@@ -32,17 +32,24 @@ def run_both_shards(step, shards_folder):
 
 
 def test_shards_with_the_same_settings_are_gathered(tmp_path, before):
-    """Snakemake runs a step on each shard of a text, and then gathers the shards."""
+    """Snakemake runs a step on each shard of a text, and then gathers the shards.
+
+    The text `before` has three pairs, which all pass a length ratio of at most 9.
+    """
     step = filtering(before, tmp_path, max_ratio=9.0)
     run_both_shards(step, tmp_path / "shards")
 
     run_step(step, tmp_path / "shards", AllShards(2), 1)
 
-    assert TextFolder(tmp_path / "after", "de", "en").count("train") == 3
+    gathered_text = TextFolder(tmp_path / "after", "de", "en")
+    assert gathered_text.count("train") == 3
 
 
-def test_shards_with_different_settings_are_not_gathered(tmp_path, before):
-    """Snakemake runs a step on each shard of a text, and then gathers the shards."""
+def test_shards_with_different_settings_are_refused(tmp_path, before):
+    """The user changed the settings after the first shard; a mixed text must not be written.
+
+    The first shard was filtered by a length ratio of at most 1.5, the second one by at most 9.
+    """
     old_step = filtering(before, tmp_path, max_ratio=1.5)
     new_step = filtering(before, tmp_path, max_ratio=9.0)
     run_step(old_step, tmp_path / "shards", Shard(1, 2), 1)
@@ -55,6 +62,10 @@ def test_shards_with_different_settings_are_not_gathered(tmp_path, before):
 
 
 def test_shards_are_gathered_once_the_outdated_one_was_made_again(tmp_path, before):
+    """The first shard was filtered by a length ratio of at most 1.5, and then again by at most 9.
+
+    The text `before` has three pairs, which all pass a length ratio of at most 9.
+    """
     old_step = filtering(before, tmp_path, max_ratio=1.5)
     new_step = filtering(before, tmp_path, max_ratio=9.0)
     run_step(old_step, tmp_path / "shards", Shard(1, 2), 1)
@@ -63,7 +74,8 @@ def test_shards_are_gathered_once_the_outdated_one_was_made_again(tmp_path, befo
     run_step(new_step, tmp_path / "shards", Shard(1, 2), 1)
     run_step(new_step, tmp_path / "shards", AllShards(2), 1)
 
-    assert TextFolder(tmp_path / "after", "de", "en").count("train") == 3
+    gathered_text = TextFolder(tmp_path / "after", "de", "en")
+    assert gathered_text.count("train") == 3
 
 
 def test_a_missing_shard_is_named(tmp_path, before):
@@ -71,6 +83,7 @@ def test_a_missing_shard_is_named(tmp_path, before):
     step = filtering(before, tmp_path, max_ratio=9.0)
     run_both_shards(step, tmp_path / "shards")
 
+    # Gathering three shards fails at the first one, 1-of-3.
     with pytest.raises(UserError, match="1-of-3: shard 1-of-3 is missing"):
         run_step(step, tmp_path / "shards", AllShards(3), 1)
 
@@ -85,17 +98,19 @@ def test_a_missing_shard_is_named(tmp_path, before):
         pytest.param([Pair("a", "b")] * 4, id="another number of pairs"),
     ],
 )
-def test_shards_of_a_text_that_has_changed_since_are_not_gathered(tmp_path, before, changed_pairs):
+def test_shards_of_a_text_that_has_changed_since_are_refused(tmp_path, before, changed_pairs):
+    """Before the change, the text had the pairs ("a b c", "d"), ("f", "g") and ("h", "i j k")."""
     step = filtering(before, tmp_path, max_ratio=9.0)
     run_both_shards(step, tmp_path / "shards")
     write_set(before, "train", changed_pairs)
 
+    step_on_changed_text = filtering(before, tmp_path, max_ratio=9.0)
     with pytest.raises(UserError, match="1-of-2: made from another text"):
-        run_step(filtering(before, tmp_path, max_ratio=9.0), tmp_path / "shards", AllShards(2), 1)
+        run_step(step_on_changed_text, tmp_path / "shards", AllShards(2), 1)
 
 
 def test_a_shard_prints_no_counts(tmp_path, before, capsys):
-    """Only the step that gathers all shards prints what the stage dropped."""
+    """Snakemake runs many shards; only the step that gathers them prints what the stage dropped."""
     step = filtering(before, tmp_path, max_ratio=1.5)
 
     run_and_print(step, tmp_path / "shards", Shard(1, 2), 1)
@@ -106,10 +121,13 @@ def test_a_shard_prints_no_counts(tmp_path, before, capsys):
 
 @pytest.mark.parametrize("work", [AllShards(2), WholeText()])
 def test_the_counts_of_the_whole_text_are_printed(tmp_path, before, capsys, work):
-    """In two of the three pairs of the text, one side is three times as long as the other."""
+    """The text has the pairs ("a b c", "d"), ("f", "g") and ("h", "i j k"); the limit is 1.5.
+
+    In two of the three pairs, one side is three times as long as the other.
+    """
     step = filtering(before, tmp_path, max_ratio=1.5)
     run_both_shards(step, tmp_path / "shards")
-    capsys.readouterr()
+    capsys.readouterr()  # Discard what the shards printed.
 
     run_and_print(step, tmp_path / "shards", work, 1)
 

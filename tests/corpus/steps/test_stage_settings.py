@@ -74,6 +74,10 @@ def test_the_stage_clean_has_the_edits_of_its_corpus(settings, tmp_path, name):
 
 @pytest.mark.parametrize("name", ["own", "other"])
 def test_the_stage_dedup_has_the_settings_and_edits_of_its_corpus(settings, tmp_path, name):
+    """The corpora `own` and `other` differ in all their settings.
+
+    The edits are needed to compare training text, which is edited, with held-out sets.
+    """
     corpus = settings.corpus(name)
 
     dedup = Deduplication.for_corpus(name, corpus, tmp_path)
@@ -84,6 +88,7 @@ def test_the_stage_dedup_has_the_settings_and_edits_of_its_corpus(settings, tmp_
 
 @pytest.mark.parametrize("name", ["own", "other"])
 def test_the_stage_filter_has_the_checks_and_tokenizer_of_its_corpus(settings, tmp_path, name):
+    """The corpora `own` and `other` differ in all their settings; checks count tokens."""
     corpus = settings.corpus(name)
 
     filtering = Filtering.for_corpus(name, corpus, tmp_path)
@@ -94,18 +99,20 @@ def test_the_stage_filter_has_the_checks_and_tokenizer_of_its_corpus(settings, t
 
 @pytest.mark.parametrize("name", ["own", "other"])
 def test_the_stage_tokenize_has_the_tokenizer_and_edits_of_its_corpus(settings, tmp_path, name):
+    """The corpora `own` and `other` differ in all their settings."""
     corpus = settings.corpus(name)
 
     tokenizing = Tokenizing.for_corpus(name, corpus, tmp_path)
 
     assert tokenizing.settings == corpus.tokenize
     assert tokenizing.edits == corpus.clean
-    # The corpus has files for train only; its other sets are drawn.
+    # The corpus has files for train only; its other sets are drawn from the training text.
     assert tokenizing.given == {"train"}
 
 
 @pytest.mark.parametrize("name", ["own", "other"])
 def test_the_stage_binarize_has_the_settings_of_its_corpus(settings, tmp_path, name):
+    """The corpora `own` and `other` differ in all their settings."""
     corpus = settings.corpus(name)
 
     binarizing = Binarizing.for_corpus(name, corpus, tmp_path)
@@ -114,14 +121,17 @@ def test_the_stage_binarize_has_the_settings_of_its_corpus(settings, tmp_path, n
     assert binarizing.edits == corpus.clean
     assert binarizing.vocabulary == corpus.vocabulary
     assert binarizing.segmentation == tmp_path / "data" / "bpe" / name / "own"
-    assert binarizing.pairs_header is None
+    assert binarizing.pairs_header is None  # Only multilingual corpora have language tags.
 
 
 @pytest.mark.parametrize("stage", [Cleaning, Deduplication, Filtering, Tokenizing, Binarizing])
 def test_a_stage_of_two_corpora_with_different_settings_has_two_fingerprints(
     settings, tmp_path, stage
 ):
-    """The corpora `own` and `other` differ in all their settings."""
+    """A fingerprint, the SHA-256 of the settings, tells whether an output is up to date.
+
+    The corpora `own` and `other` differ in all their settings.
+    """
     own = stage.for_corpus("own", settings.corpus("own"), tmp_path)
     other = stage.for_corpus("other", settings.corpus("other"), tmp_path)
 
@@ -131,7 +141,7 @@ def test_a_stage_of_two_corpora_with_different_settings_has_two_fingerprints(
 def test_a_corpus_with_several_directions_is_binarized_with_a_tag_per_target_language(
     settings, tmp_path
 ):
-    """The corpus `many` has the directions en-de and fr-en."""
+    """The corpus `many` has the directions en-de and fr-en: its targets are de and en."""
     binarizing = Binarizing.for_corpus("many", settings.corpus("many"), tmp_path)
 
     assert binarizing.pairs_header == {"tags": {"<2de>": "de", "<2en>": "en"}}
