@@ -40,21 +40,29 @@ def padded_size(rows, source_lengths=SOURCE_LENGTHS, target_lengths=TARGET_LENGT
 
 
 def test_an_epoch_contains_each_sentence_once_in_batches_within_the_limit():
-    """The corpus has 400 sentence pairs."""
-    batches = plan_epoch(SOURCE_LENGTHS, TARGET_LENGTHS, max_tokens=100, seed=1, epoch=0)
+    """The corpus has 400 sentence pairs; a batch is an array of their row numbers.
+
+    `padded_size` is the number of tokens of the larger side of a batch, with padding.
+    """
+    max_tokens = 100
+
+    batches = plan_epoch(SOURCE_LENGTHS, TARGET_LENGTHS, max_tokens, seed=1, epoch=0)
 
     assert sorted(np.concatenate(batches)) == list(range(400))
     for rows in batches:
-        assert padded_size(rows) <= 100
+        assert padded_size(rows) <= max_tokens
 
 
 def test_less_than_five_percent_of_the_batches_is_padding():
+    """Padding costs computing time; sentences of similar length need little of it."""
     source_lengths, target_lengths = random_lengths(4000)
 
     batches = plan_epoch(source_lengths, target_lengths, max_tokens=300, seed=1, epoch=0)
 
     for lengths in (source_lengths, target_lengths):
-        padded_tokens = sum(len(rows) * lengths[rows].max() for rows in batches)
+        padded_tokens = 0
+        for rows in batches:
+            padded_tokens += len(rows) * lengths[rows].max()
         assert lengths.sum() / padded_tokens > 0.95
 
 
@@ -89,8 +97,11 @@ def test_the_batches_of_an_epoch_are_not_in_the_order_of_their_lengths(sentences
 def test_another_epoch_or_seed_has_other_batches_in_another_order(
     seed, epoch, sentences_per_update
 ):
-    """Batches of similar sentences are shuffled. `longest_lengths` shows their order."""
-    batches = plan(1, 0, sentences_per_update)
+    """Batches that repeat in every epoch would make the training less random.
+
+    `plan` returns the batches of an epoch of 400 pairs; `longest_lengths` shows their order.
+    """
+    batches = plan(seed=1, epoch=0, sentences_per_update=sentences_per_update)
     other_batches = plan(seed, epoch, sentences_per_update)
 
     assert longest_lengths(other_batches) != longest_lengths(batches)
@@ -130,13 +141,20 @@ def plan_training(
 
 
 def test_updates_have_on_average_the_requested_number_of_tokens():
-    """An update of the weights needs one or more batches, whose tokens cannot add up exactly."""
-    first_60_updates = list(islice(plan_training(tokens_per_update=500), 60))
+    """An update of the weights needs one or more batches, whose tokens rarely add up exactly.
+
+    Updates that are too large must be followed by smaller ones: after 60 updates, the sum may be
+    off by less than one update.
+    """
+    tokens_per_update = 500
+
+    updates = plan_training(tokens_per_update=tokens_per_update)
+    first_60_updates = list(islice(updates, 60))
 
     total_tokens = sum(update.tokens for update, _ in first_60_updates)
-    _, position = first_60_updates[-1]
-    assert position.tokens == total_tokens
-    assert abs(total_tokens - 60 * 500) < 500
+    assert abs(total_tokens - 60 * tokens_per_update) < tokens_per_update
+    _, position_after_last_update = first_60_updates[-1]
+    assert position_after_last_update.tokens == total_tokens
 
 
 def test_the_tokens_of_an_update_are_the_target_tokens_of_its_batches():
@@ -156,7 +174,11 @@ def test_the_tokens_of_an_update_are_the_target_tokens_of_its_batches():
 def test_updates_by_sentences_contain_each_sentence_once_per_epoch(
     sentences_per_update, update_sizes
 ):
-    """The corpus has 400 sentence pairs. An update of the weights needs one or more batches."""
+    """The corpus has 400 sentence pairs; the last update of an epoch may be smaller.
+
+    `plan_training` yields the updates of the weights; each is a list of batches of row numbers, and
+    comes with the position in the corpus after it.
+    """
     updates = plan_training(sentences_per_update=sentences_per_update)
     tokens_per_epoch = int(TARGET_LENGTHS.sum())
 
@@ -168,12 +190,16 @@ def test_updates_by_sentences_contain_each_sentence_once_per_epoch(
             assert {batch.epoch for batch in update.batches} == {epoch}
         assert [len(rows) for rows in rows_of_updates] == update_sizes
         assert sorted(np.concatenate(rows_of_updates)) == list(range(400))
+        # After an epoch: the next epoch, its first pair, and the tokens of all epochs so far.
         assert position == Position(epoch + 1, 0, tokens_per_epoch * (epoch + 1))
 
 
 @pytest.mark.parametrize("sentences_per_update", [24, 50, 400])
 def test_the_batches_of_updates_by_sentences_are_within_the_limit(sentences_per_update):
-    """The corpus has 400 sentence pairs. An update of the weights needs one or more batches."""
+    """A batch that is larger than max_tokens would not fit into the memory of the GPU.
+
+    An update of 24 or more sentences is therefore divided into several batches.
+    """
     updates = plan_training(sentences_per_update=sentences_per_update, max_tokens=120, epochs=2)
 
     for update, _ in updates:
@@ -183,7 +209,7 @@ def test_the_batches_of_updates_by_sentences_are_within_the_limit(sentences_per_
 
 @pytest.mark.parametrize("sentences_per_update", [24, 50, 400])
 def test_updates_by_sentences_have_another_order_in_each_epoch(sentences_per_update):
-    """The corpus has 400 sentence pairs. An update of the weights needs one or more batches."""
+    """The corpus has 400 sentence pairs; an update is a list of batches of row numbers."""
     rows_by_epoch = {0: [], 1: []}
     for update, _ in plan_training(sentences_per_update=sentences_per_update, epochs=2):
         for epoch, rows in update.batches:
@@ -196,7 +222,11 @@ def test_updates_by_sentences_have_another_order_in_each_epoch(sentences_per_upd
 def test_the_number_of_updates_by_sentences_is_known_before_the_training(
     sentences_per_update, epochs
 ):
-    """Learning-rate schedules need the number of updates."""
+    """Learning-rate schedules that end at zero need the number of updates in advance.
+
+    The settings limit the training by epochs, so that the number follows from the size of the
+    corpus.
+    """
     updates = plan_training(sentences_per_update=sentences_per_update, epochs=epochs)
     settings = systems.train(
         tokens_per_update=None,
@@ -211,8 +241,8 @@ def test_the_number_of_updates_by_sentences_is_known_before_the_training(
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
-def test_the_number_of_updates_by_tokens_is_known_but_for_one(epochs):
-    """Learning-rate schedules need the number of updates."""
+def test_the_estimated_number_of_updates_by_tokens_is_at_most_one_too_high(epochs):
+    """Learning-rate schedules need the number, but batches rarely add up to 500 tokens."""
     updates = plan_training(tokens_per_update=500, epochs=epochs)
     settings = systems.train(tokens_per_update=500, max_updates=None, max_epochs=epochs)
 
@@ -231,6 +261,7 @@ def test_the_number_of_updates_by_tokens_is_known_but_for_one(epochs):
     ids=["by sentences", "by tokens"],
 )
 def test_max_updates_limits_the_updates_of_a_long_or_endless_training(size):
+    """`update_limit` is the number of updates that a training on a corpus makes at most."""
     huge_corpus = (10**9, 10**9)  # Target tokens and sentence pairs.
     tiny_corpus = (1, 1)
     ends_after_3_epochs = systems.train(**size, max_updates=50, max_epochs=3)
@@ -241,7 +272,11 @@ def test_max_updates_limits_the_updates_of_a_long_or_endless_training(size):
 
 
 def test_the_mean_lengths_of_updates_by_sentences_vary_as_those_of_random_samples():
-    """Batches contain sentences of similar length; an update of 64 sentences must not."""
+    """A batch contains sentences of similar length, but an update must be a random sample.
+
+    The mean of 64 random sentences varies by the standard error: the standard deviation / 64 **
+    0.5. Updates of sorted sentences would vary much more.
+    """
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
     updates = plan_training(
         sentences_per_update=64, lengths=(lengths, lengths), max_tokens=300, epochs=1
@@ -254,7 +289,10 @@ def test_the_mean_lengths_of_updates_by_sentences_vary_as_those_of_random_sample
 
 
 def test_less_than_a_fifth_of_updates_by_sentences_is_padding():
-    """The sentences of an update are drawn at random, then sorted by length within the update."""
+    """The sentences of an update are drawn at random, then sorted by length into batches.
+
+    Padding costs computing time; without the sorting, there would be more of it.
+    """
     lengths = np.random.default_rng(5).integers(2, 30, 6400)
     updates = plan_training(
         sentences_per_update=64, lengths=(lengths, lengths), max_tokens=300, epochs=1
@@ -280,7 +318,10 @@ def update_as_lists(update):
     ids=["by tokens", "by sentences"],
 )
 def test_a_training_that_continues_anywhere_has_the_same_updates(size, finished_updates):
-    """A training that was interrupted continues from the position after its last update."""
+    """A training that was interrupted continues from the position after its last update.
+
+    It must see the same batches as one that was not interrupted, or results would differ.
+    """
     planned = list(islice(plan_training(Position(), **size), 40))
     _, position = planned[finished_updates - 1]
 
@@ -293,6 +334,7 @@ def test_a_training_that_continues_anywhere_has_the_same_updates(size, finished_
 
 
 def test_a_sentence_longer_than_the_limit_is_a_batch_of_its_own():
+    """The limit is 20 tokens; sentences 1 and 2 have 29 and 30 tokens and cannot be left out."""
     lengths = np.array([5, 29, 30, 5, 5])
 
     batches = batch_by_size(lengths, lengths, rows=np.arange(5), max_tokens=20)
@@ -353,18 +395,24 @@ def test_dropout_depends_on_seed_and_epoch(corpus, seed, epoch):
 
 
 def test_dropout_does_not_depend_on_the_other_sentences_of_a_batch(corpus):
-    """BPE-dropout splits words into other subwords in each epoch."""
-    pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
+    """BPE-dropout splits words at random, from a seed per sentence and epoch.
 
-    batch_of_all = PlannedBatch(0, np.array(ROWS))
-    parts = batch_reader(corpus, seed=1)([batch_of_all])[0]
+    So the same subwords are drawn whether sentences are read one by one or as a batch.
+    """
+    pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
+    batch_of_all_rows = PlannedBatch(epoch=0, rows=np.array(ROWS))
+
+    parts = batch_reader(corpus, seed=1)([batch_of_all_rows])[0]
 
     assert sorted_pairs(parts) == sorted_pairs([pairs])
 
 
 @pytest.mark.parametrize(("side", "language"), [("source", "de"), ("target", "en")])
 def test_dropout_splits_the_same_words_into_more_subwords(corpus, side, language):
-    """BPE-dropout skips merges, so that words are split into smaller subwords."""
+    """BPE-dropout skips merges, so that words are split into smaller subwords.
+
+    The corpus stores the subwords without dropout; a reader splits them again.
+    """
     stored_sentences = getattr(read_ids(corpus, "train", np.array(ROWS)), side)
 
     sentences = getattr(read_one_by_one(corpus, ROWS, seed=1, epoch=0), side)
@@ -373,11 +421,16 @@ def test_dropout_splits_the_same_words_into_more_subwords(corpus, side, language
     for ids, stored_ids in zip(sentences, stored_sentences, strict=True):
         assert decode(ids) == decode(stored_ids)
         assert list(ids).index(EOS) == len(ids) - 1
-    assert sum(map(len, sentences)) > 1.1 * sum(map(len, stored_sentences))
+    subwords = sum(map(len, sentences))
+    stored_subwords = sum(map(len, stored_sentences))
+    assert subwords > 1.1 * stored_subwords
 
 
 def test_dropout_splits_equal_sides_of_a_pair_differently(tmp_path):
-    """BPE-dropout splits words at random; both languages share their subwords here."""
+    """If both sides drew the same random numbers, a copied sentence would be split in the same way.
+
+    Here, source and target are the same text, with a joint vocabulary.
+    """
     copies = [(source, source) for source, _ in toy_pairs(60, 1)]
     sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     corpus = prepare(tmp_path, sets, units=merges(30)).binary
@@ -392,7 +445,10 @@ def test_dropout_splits_equal_sides_of_a_pair_differently(tmp_path):
 
 
 def test_batches_that_grow_beyond_the_limit_by_dropout_are_divided(corpus):
-    """BPE-dropout splits words into smaller subwords, so that batches have more tokens."""
+    """BPE-dropout splits words into smaller subwords: a planned batch may become too large.
+
+    The batches are planned for 40 tokens without dropout, and must be at most as large with it.
+    """
     rows = np.array(ROWS)
     source_lengths = corpus.side("train", "de").lengths[rows]
     target_lengths = corpus.side("train", "en").lengths[rows]
@@ -403,19 +459,21 @@ def test_batches_that_grow_beyond_the_limit_by_dropout_are_divided(corpus):
     parts_of_batches = batch_reader(corpus, seed=1, max_tokens=40)(batches)
 
     assert len(parts_of_batches) == len(batches)
+    # The parts of all batches in a row.
     parts = []
     for parts_of_batch in parts_of_batches:
         parts += parts_of_batch
     assert len(parts) > len(batches)
     for part in parts:
-        assert len(part.source) * max(map(len, part.source + part.target)) <= 40
+        longest = max(map(len, part.source + part.target))
+        assert len(part.source) * longest <= 40
     expected_pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
     assert sorted_pairs(parts) == sorted_pairs([expected_pairs])
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_a_sentence_that_dropout_makes_too_long_for_the_model_keeps_its_subwords(corpus, side):
-    """BPE-dropout splits words into smaller subwords, so that sentences become longer."""
+    """BPE-dropout makes sentences longer; a model has positions for the longest one without it."""
     rows = list(range(79))  # All pairs of the corpus.
     stored = read_ids(corpus, "train", np.array(rows))
     longest = max(map(len, stored.source + stored.target))
@@ -427,13 +485,16 @@ def test_a_sentence_that_dropout_makes_too_long_for_the_model_keeps_its_subwords
     for row in rows:
         expected = getattr(split_by_dropout, side)[row]
         if len(expected) > longest:
-            expected = getattr(stored, side)[row]
+            expected = getattr(stored, side)[row]  # The subwords without dropout.
         sentence = getattr(batches[row][0], side)[0]
         assert list(sentence) == list(expected)
 
 
 def test_dropout_makes_some_sentences_of_the_corpus_too_long(corpus):
-    """Otherwise, the test of sentences that become too long would check nothing."""
+    """Otherwise, the test of sentences that dropout makes too long would check nothing.
+
+    A sentence is too long if it has more subwords than the longest one without dropout.
+    """
     rows = list(range(79))
     stored = read_ids(corpus, "train", np.array(rows))
     longest = max(map(len, stored.source + stored.target))
@@ -445,7 +506,7 @@ def test_dropout_makes_some_sentences_of_the_corpus_too_long(corpus):
 
 
 def test_dropout_does_not_depend_on_the_number_of_processes(corpus):
-    """BPE-dropout splits words at random, in several processes."""
+    """BPE-dropout splits words at random; the number of processes must not change how."""
     work = []
     for epoch in (0, 1):
         for rows in np.array(ROWS).reshape(10, 4):
@@ -460,6 +521,7 @@ def test_dropout_does_not_depend_on_the_number_of_processes(corpus):
 
 
 def test_a_batch_has_padded_sources_and_shifted_targets():
+    """The decoder predicts each label from the target tokens before it, beginning with BOS."""
     pairs = PairIds(
         source=[[5, 6, EOS], [7, EOS]],
         target=[[8, EOS], [9, 10, 11, EOS]],
@@ -468,12 +530,12 @@ def test_a_batch_has_padded_sources_and_shifted_targets():
     batch = Batch.from_ids(pairs)
 
     assert batch.source.tolist() == [[5, 6, EOS], [7, EOS, PAD]]
-    # The input of the decoder begins with BOS, and its last column is left out.
+    # The input of the decoder: BOS and the target without its last token.
     assert batch.target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, 11]]
     assert batch.labels.tolist() == [8, EOS, 9, 10, 11, EOS]
     # Positions in the flattened target, without padding.
     assert batch.label_positions.tolist() == [0, 1, 4, 5, 6, 7]
-    assert batch.lengths.tolist() == [[3, 2], [2, 4]]
+    assert batch.lengths.tolist() == [[3, 2], [2, 4]]  # Source and target length of each pair.
 
 
 @pytest.mark.parametrize(

@@ -76,13 +76,16 @@ def id_lists(side):
     [
         ("train", "de", [[4, 5, EOS], [5, EOS], [4, UNK, EOS]]),
         ("train", "en", [[4, EOS], [EOS], [UNK, UNK, 4, EOS]]),
-        # The names of special symbols in a text are unknown words: a text cannot end a sentence.
+        # Names of special symbols in a text are unknown words, or "</s>" would end a sentence.
         ("valid", "de", [[UNK, UNK, UNK, EOS]]),
         ("valid", "en", [[4, EOS]]),
     ],
 )
 def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, language, expected_ids):
-    """The ids of words count from 4, after the special symbols; q and y are unknown words."""
+    """The ids of words count from 4, after the special symbols: a is 4, b is 5, and x is 4.
+
+    The words q and y are not in the vocabularies.
+    """
     write_vocabularies(tmp_path / "bpe", de=["a", "b"], en=["x"])
     step = binarizing_step(
         tmp_path,
@@ -103,7 +106,11 @@ def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, lang
 def test_the_sizes_of_sets_count_tokens_with_eos(
     tmp_path, set_name, pairs, source_tokens, target_tokens, unknown
 ):
-    """The words q and y are unknown, and names of special symbols in a text, too."""
+    """The words q and y are unknown, and names of special symbols in a text, too.
+
+    Each sentence has one EOS more than its words: the three German training sentences have 3 + 2 +
+    3 tokens.
+    """
     write_vocabularies(tmp_path / "bpe", de=["a", "b"], en=["x"])
     step = binarizing_step(
         tmp_path,
@@ -117,11 +124,13 @@ def test_the_sizes_of_sets_count_tokens_with_eos(
 
 
 def test_corpus_json_describes_how_the_text_was_prepared(tmp_path):
+    """A translator reads corpus.json to prepare its input in the same way."""
     write_vocabularies(tmp_path / "bpe", joint=True, de=["a"], en=["a"])
     step = binarizing_step(tmp_path, train=[("a", "a")])
 
     corpus = run(step)
 
+    # The step has the edits unicode and non_printing, and the tokenizer settings TOKENIZE.
     header = json.loads((step.output / "corpus.json").read_text())
     assert header["format"] == "bleuprint binary corpus"
     assert header["version"] == 1
@@ -131,6 +140,7 @@ def test_corpus_json_describes_how_the_text_was_prepared(tmp_path):
 
 
 def test_the_segmentation_is_copied_into_the_corpus(tmp_path):
+    """So a trained model needs only the folder of its corpus to translate."""
     write_vocabularies(tmp_path / "bpe", joint=True, de=["a"], en=["a"])
     step = binarizing_step(tmp_path, train=[("a", "a")])
 
@@ -157,11 +167,12 @@ def reference_step(request, tmp_path, monkeypatch):
 
 
 def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
-    """The reference step has read the whole text in one process."""
+    """The reference step has processed the text, a training and a test set, in one process."""
     arrays_per_set = 4
     segmentation_files = 5
     expected = file_contents(reference_step.output)
-    assert len(expected) == 2 * arrays_per_set + segmentation_files + len(["corpus.json"])
+    # Two sets, their segmentation, and corpus.json.
+    assert len(expected) == 2 * arrays_per_set + segmentation_files + 1
 
     for shards in (1, 2, 7):
         for workers in (1, 2, 5):
@@ -175,23 +186,27 @@ def test_shards_and_workers_do_not_change_the_output(reference_step, tmp_path):
 
 @pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
 def test_each_sentence_of_a_text_in_blocks_is_read_back(reference_step, side, language):
-    """The text was read in blocks of two pairs; some pairs have an empty side."""
+    """The text was binarized in blocks of two pairs; some pairs have an empty side."""
     segmentation = Segmentation.read(reference_step.segmentation, language)
 
     ids = id_lists(BinaryCorpus(reference_step.output).side("train", language))
 
-    assert ids == [list(segmentation.encode([pair[side]])) for pair in PAIRS_WITH_EMPTY_SIDES]
+    expected_ids = []
+    for pair in PAIRS_WITH_EMPTY_SIDES:
+        expected_ids.append(list(segmentation.encode([pair[side]])))
+    assert ids == expected_ids
 
 
 @pytest.mark.parametrize(
     ("vocabulary_size", "dtype"),
     [
-        # With the four special symbols, the largest id is 65,535 or 65,536.
+        # With the four special symbols before the words, the largest id is 65,535 or 65,536.
         pytest.param(65532, np.uint16, id="largest vocabulary of two bytes"),
         pytest.param(65533, np.uint32, id="one word more"),
     ],
 )
 def test_ids_take_two_bytes_if_the_vocabulary_allows(tmp_path, vocabulary_size, dtype):
+    """Two bytes hold the ids 0 to 65,535, which halves the size of most corpora on disk."""
     words = [f"w{number}" for number in range(vocabulary_size)]
     write_vocabularies(tmp_path / "bpe", de=words, en=["x"])
     step = binarizing_step(tmp_path, train=[(words[-1], "x")])
@@ -202,19 +217,20 @@ def test_ids_take_two_bytes_if_the_vocabulary_allows(tmp_path, vocabulary_size, 
     assert ids.dtype == dtype
     assert ids.tolist() == [vocabulary_size + 3, EOS]
     assert corpus.side("train", "en")[0].dtype == np.uint16
-    # A header of 128 bytes, and two ids.
+    header_bytes = 128
     size = (step.output / "train.de.ids.npy").stat().st_size
-    assert size == 128 + 2 * np.dtype(dtype).itemsize
+    assert size == header_bytes + 2 * np.dtype(dtype).itemsize
 
 
 def test_shards_are_joined_without_being_in_memory(tmp_path):
+    """A corpus may exceed the memory: joining a file of 20 MB must take less than 12 MB."""
     write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
     pair_of_50_words = (" ".join(["a"] * 50), " ".join(["b"] * 50))
     step = binarizing_step(tmp_path, train=[pair_of_50_words] * 1000)
     shard_folder = tmp_path / "shard"
     shard_folder.mkdir()
     step.process_shard(Shard(), shard_folder, 1)
-    # The arrays of a shard have no header, so that their repetition is a larger shard.
+    # The files of a shard have no header, so that 200 copies in a row are a larger shard.
     for path in shard_folder.iterdir():
         path.write_bytes(path.read_bytes() * 200)
 
@@ -230,11 +246,13 @@ def test_shards_are_joined_without_being_in_memory(tmp_path):
 
 
 def test_an_empty_set_is_written_and_read(tmp_path):
+    """Files are mapped into memory, for which an empty array is a special case."""
     write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
 
-    side = run(binarizing_step(tmp_path, train=[("a", "b")], test_empty=[])).side(
-        "test.empty", "de"
-    )
+    # The argument `test_empty` makes the test set `test.empty`.
+    step = binarizing_step(tmp_path, train=[("a", "b")], test_empty=[])
+
+    side = run(step).side("test.empty", "de")
 
     assert len(side) == 0
     assert list(side) == []
@@ -258,6 +276,7 @@ def test_an_empty_set_is_written_and_read(tmp_path):
 def test_a_text_that_cannot_be_read_is_an_error_that_leaves_no_output(
     tmp_path, set_name, english_lines, message
 ):
+    """A half-written corpus would look complete to the next stage."""
     write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
     two_pairs = [("a", "b"), ("a", "b")]
     # The argument `test_x` makes the test set `test.x`.
@@ -288,6 +307,7 @@ def test_hidden_files_of_a_workflow_manager_are_not_copied(tmp_path):
 
 
 def test_the_statistics_count_the_pairs_of_each_set(tmp_path):
+    """Binarizing drops no pair, not even one with an empty side."""
     write_vocabularies(tmp_path / "bpe", de=["a"], en=["b"])
     step = binarizing_step(tmp_path, train=[("a", "b")] * 5, valid=[("a", "")], test_x=[])
 

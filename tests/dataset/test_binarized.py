@@ -41,13 +41,14 @@ def test_a_corpus_knows_its_languages_sets_and_sizes(tmp_path, units):
     assert corpus.joint == units.joint
     assert list(corpus.sets) == ["train", "valid", "test.x", "test.y"]
     assert list(corpus.sets) == outputs.text("tokens").set_names()
-    assert [size.pairs for size in corpus.sets.values()] == [3, 1, 2, 1]
+    pair_counts = [size.pairs for size in corpus.sets.values()]
+    assert pair_counts == [3, 1, 2, 1]
 
 
 @pytest.mark.parametrize("units", [SEPARATE_BPE, JOINT_WORDS], ids=["separate BPE", "joint words"])
 @pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
 def test_ids_are_decoded_to_the_tokens_that_were_binarized(tmp_path, units, side, language):
-    """A corpus stores the tokens of each sentence as ids."""
+    """A corpus stores sentences as ids; no token may be lost on the way to ids and back."""
     outputs = prepare(tmp_path, SETS, units=units)
 
     decode = outputs.binary.segmentation(language).decode
@@ -66,9 +67,10 @@ def side_of_200_sentences(tmp_path_factory):
 
 
 def test_a_sentence_is_a_read_only_view_of_the_file(side_of_200_sentences):
-    """Arrays are mapped into memory, so that all processes share them."""
+    """Arrays are mapped into memory: all processes share them, and no one may change them."""
     sentence = side_of_200_sentences[0]
 
+    # In NumPy, a view refers to the array whose data it shares.
     assert sentence.base is not None
     assert not sentence.flags.owndata
     assert not sentence.flags.writeable
@@ -78,7 +80,7 @@ def test_a_side_is_pickled_without_its_sentences(side_of_200_sentences):
     """Worker processes receive the pickled side, and open the files themselves."""
     pickled = pickle.dumps(side_of_200_sentences)
 
-    assert len(pickled) < 1000
+    assert len(pickled) < 1000  # Bytes; the ids of 200 sentences need more.
     for ids, expected_ids in zip(pickle.loads(pickled), side_of_200_sentences, strict=True):
         assert ids.tolist() == expected_ids.tolist()
 
@@ -95,6 +97,7 @@ def test_an_index_outside_of_a_side_is_an_error(side_of_200_sentences, index):
 
 
 def test_a_corpus_is_pickled_without_what_it_has_read(tmp_path):
+    """Worker processes receive the pickled corpus, and open the files themselves."""
     corpus = prepare(tmp_path, {**SETS, "test.x": PAIRS[3:5] * 100}, units=SEPARATE_BPE).binary
     ids = corpus.side("test.x", "de")[150].tolist()
     text = corpus.text("de", ids)
@@ -102,7 +105,7 @@ def test_a_corpus_is_pickled_without_what_it_has_read(tmp_path):
     pickled = pickle.dumps(corpus)
     corpus_from_pickle = pickle.loads(pickled)
 
-    assert len(pickled) < 1000
+    assert len(pickled) < 1000  # Bytes; the ids of 200 sentences need more.
     assert corpus_from_pickle.side("test.x", "de")[150].tolist() == ids
     assert corpus_from_pickle.text("de", ids) == text
 
@@ -127,6 +130,10 @@ def test_opening_a_corpus_loads_neither_torch_nor_tokenizers(tmp_path):
 
 
 def test_array_files_are_those_of_numpy_and_aligned_for_memory_mapping(tmp_path):
+    """Other programs can then read the arrays by numpy.load.
+
+    numpy.save lets the values begin at a multiple of 64 bytes.
+    """
     corpus = prepare(tmp_path, SETS).binary
 
     for path in corpus.folder.glob("*.npy"):
@@ -165,24 +172,30 @@ def test_a_corpus_has_the_tokenizer_of_its_text(character_corpus):
 
 
 def test_escapes_in_tokens_are_undone_in_the_text(tmp_path):
+    """With escape: true, Moses replaces characters such as ' and [ by entities in the tokens.
+
+    BLEU compares text, in which the characters must be as in the sentence.
+    """
     escaping = Tokenize(name="moses", lowercase=False, hyphens=True, escape=True)
     sets = {**SETS, "train": [("Sie's ein-mal", "it's so-so [!]"), *PAIRS]}
     outputs = prepare(tmp_path, sets, tokenize=escaping)
 
-    first_pair = next(iter(outputs.text("tokens").pairs("train")))
     ids = outputs.binary.side("train", "en")[0]
+    text = outputs.binary.text("en", ids)
 
+    first_pair = next(iter(outputs.text("tokens").pairs("train")))
     assert first_pair.target == "it &apos;s so @-@ so &#91; ! &#93;"
-    assert outputs.binary.text("en", ids) == "it's so-so [!]"
+    assert text == "it's so-so [!]"
 
 
 def test_a_corpus_can_be_moved_to_another_folder(tmp_path):
-    """The corpus contains its vocabularies, so that the folder bpe is not needed."""
+    """The corpus contains its vocabularies, so that it works without the folder bpe."""
     corpus = prepare(tmp_path, SETS).binary
     text = corpus.text("de", corpus.side("train", "de")[0])
     shutil.rmtree(tmp_path / "bpe")
 
-    moved_corpus = BinaryCorpus(corpus.folder.rename(tmp_path / "elsewhere"))
+    moved_folder = corpus.folder.rename(tmp_path / "elsewhere")
+    moved_corpus = BinaryCorpus(moved_folder)
 
     moved_corpus.verify()
     assert moved_corpus.text("de", moved_corpus.side("train", "de")[0]) == text
@@ -199,23 +212,31 @@ def flip_bit(path, position):
 
 
 def test_only_the_requested_set_is_verified(tmp_path):
+    """Verifying hashes files, which takes seconds for a large training text.
+
+    A bit of the set test.x2 is flipped; its name begins like that of the intact set test.x.
+    """
     prepare(tmp_path, {**SETS, "test.x2": PAIRS[3:5]})
     flip_bit(tmp_path / "binary" / "test.x2.de.ids.npy", -1)
     corpus = BinaryCorpus(tmp_path / "binary")
 
-    # The names of the files of test.x and test.x2 begin alike.
-    corpus.verify("test.x")
+    corpus.verify("test.x")  # Raises no exception.
     with pytest.raises(UserError, match=r"test\.x2\.de\.ids\.npy is damaged"):
         corpus.verify("test.x2")
 
 
 def test_a_flipped_bit_is_found_in_any_file_at_any_position(tmp_path):
+    """Disks and transfers can damage a file; a model must not be trained on it unnoticed.
+
+    `flip_bit` changes a bit of the first, the middle or the last byte of each file.
+    """
     folder = prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder
     BinaryCorpus(folder).verify()
     paths = [path for path in folder.rglob("*") if path.is_file()]
     arrays_per_set = 4
     segmentation_files = 5
-    assert len(paths) == len(SETS) * arrays_per_set + segmentation_files + len(["corpus.json"])
+    # The sets, their segmentation, and corpus.json.
+    assert len(paths) == len(SETS) * arrays_per_set + segmentation_files + 1
 
     for path in paths:
         content = path.read_bytes()
@@ -233,7 +254,7 @@ def test_a_flipped_bit_is_found_in_any_file_at_any_position(tmp_path):
 @pytest.mark.parametrize("array", ["ids", "ends"])
 @pytest.mark.parametrize("damage", ["first byte changed", "last byte missing", "empty file"])
 def test_a_damaged_array_is_named_even_if_the_corpus_is_not_verified(tmp_path, array, damage):
-    """The array `ids` contains all tokens, `ends` where each sentence ends."""
+    """The array `ids` contains the tokens of all sentences, `ends` where each sentence ends."""
     corpus = prepare(tmp_path, SETS).binary
     path = corpus.folder / f"train.de.{array}.npy"
     content = path.read_bytes()
@@ -259,6 +280,7 @@ def test_a_damaged_array_is_named_even_if_the_corpus_is_not_verified(tmp_path, a
     ],
 )
 def test_an_array_of_another_shape_or_type_is_refused(tmp_path, array, description):
+    """The file of ids is replaced by another valid NumPy array."""
     corpus = prepare(tmp_path, SETS).binary
     np.save(corpus.folder / "train.de.ids.npy", array)
 
@@ -268,6 +290,7 @@ def test_an_array_of_another_shape_or_type_is_refused(tmp_path, array, descripti
 
 
 def test_a_missing_array_is_named(tmp_path):
+    """The array `ends` tells where each sentence of the training text ends."""
     corpus = prepare(tmp_path, SETS).binary
     (corpus.folder / "train.de.ends.npy").unlink()
 
@@ -276,6 +299,7 @@ def test_a_missing_array_is_named(tmp_path):
 
 
 def test_a_corpus_in_another_version_of_the_format_is_refused(tmp_path):
+    """A later bleuprint may write a format that this one would misread."""
     folder = prepare(tmp_path, SETS).binary.folder
     path = folder / "corpus.json"
     header = json.loads(path.read_text())
@@ -300,7 +324,11 @@ def test_a_missing_set_is_named_with_the_sets_that_exist(tmp_path):
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_a_segmentation_that_was_changed_is_refused(tmp_path, language):
-    """Merges in another order split words otherwise, although the vocabulary is the same."""
+    """Merges in another order split words differently, although the vocabulary is the same.
+
+    The model would then get subwords that it was not trained on. Here, the first merge becomes the
+    last.
+    """
     folder = prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder
     merges = folder / "segmentation" / "codes.de"
     header, first_merge, *other_merges = merges.read_text().splitlines(keepends=True)
@@ -324,7 +352,7 @@ def hashed_files(monkeypatch):
 
 
 def test_only_the_files_of_the_requested_set_are_hashed(tmp_path, hashed_files):
-    """Files are verified by their SHA-256."""
+    """Verifying compares the SHA-256 of files; `hashed_files` lists those that are hashed."""
     corpus = BinaryCorpus(prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder)
     hashed_files.clear()
 
@@ -341,7 +369,10 @@ def test_only_the_files_of_the_requested_set_are_hashed(tmp_path, hashed_files):
 def test_each_file_is_hashed_once_although_the_corpus_is_verified_three_times(
     tmp_path, hashed_files
 ):
-    """Files are verified by their SHA-256, which takes seconds for a large corpus."""
+    """Verifying compares the SHA-256 of files, which takes seconds for a large corpus.
+
+    `hashed_files` lists the names of the files that are hashed.
+    """
     corpus = BinaryCorpus(prepare(tmp_path, SETS, units=SEPARATE_BPE).binary.folder)
     hashed_files.clear()
 

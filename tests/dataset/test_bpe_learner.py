@@ -107,6 +107,7 @@ SHORT_WORDS = st.text("ab", min_size=1, max_size=9) | st.sampled_from(["aaaa", "
 def test_merges_of_words_with_ties_and_repeated_letters_equal_those_of_subword_nmt(
     counts, merge_count
 ):
+    """With small counts, many pairs of symbols are equally frequent: ties."""
     counts["ab"] = 3  # subword-nmt fails without a pair.
 
     assert our_merges(counts, merge_count) == merges_of_subword_nmt(counts, merge_count)
@@ -150,9 +151,15 @@ def test_merges_of_words_with_tabs_equal_those_of_subword_nmt():
 def test_1500_merges_of_generated_words_equal_those_of_subword_nmt(
     seed, alphabet, word_count, max_parts, max_count
 ):
+    """The words consist of the same few parts, as words in natural text do.
+
+    In files of merges, </w> marks the end of a word; other marks contain @.
+    """
     counts = generated_counts(seed, alphabet, word_count, max_parts, max_count)
 
-    assert our_merges(counts, 1500) == merges_of_subword_nmt(counts, 1500)
+    merges = our_merges(counts, 1500)
+
+    assert merges == merges_of_subword_nmt(counts, 1500)
 
 
 @pytest.mark.parametrize(
@@ -170,12 +177,15 @@ def test_merges_equal_those_of_subword_nmt_even_where_it_counts_wrongly(counts):
 
 
 def test_merges_are_the_same_without_the_compiled_functions(monkeypatch):
+    """Where no C compiler is installed, slower functions in Python are used."""
     counts = generated_counts(4, "abcdefghij", word_count=300, max_parts=5, max_count=100)
     merges = our_merges(counts, 400)
 
+    # As if the compiled library did not exist.
     monkeypatch.setattr(native, "library", lambda: None)
+    merges_in_python = our_merges(counts, 400)
 
-    assert our_merges(counts, 400) == merges
+    assert merges_in_python == merges
     assert len(merges) > 100
 
 
@@ -187,12 +197,15 @@ def test_words_without_pairs_give_no_merges_without_the_compiled_functions(monke
 
 
 def test_merges_of_the_phrasebook_equal_those_of_subword_nmt():
+    """The phrasebook is the German-English text of the package: 3,000 sentences per language."""
     counts = Counter()
     for language in ("en", "de"):
         for sentence in phrasebook_sentences(language, 3000):
             counts.update(sentence.split(" "))
 
-    assert our_merges(counts, 800) == merges_of_subword_nmt(counts, 800)
+    merges = our_merges(counts, 800)
+
+    assert merges == merges_of_subword_nmt(counts, 800)
 
 
 def multi30k_lines(language):
@@ -218,6 +231,7 @@ def tanaka_lines(language):
     ],
 )
 def test_10000_merges_of_published_corpora_equal_those_of_subword_nmt(corpus_lines, languages):
+    """The reference is the package subword-nmt, with which published results were made."""
     counts = Counter()
     for language in languages:
         for line in corpus_lines(language):

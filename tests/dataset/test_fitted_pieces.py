@@ -66,7 +66,10 @@ def write_training_text(tmp_path, corpus, pairs):
 
 @pytest.mark.parametrize("pair_count", [80, 500])
 def test_a_small_text_gets_85_percent_of_the_largest_vocabulary(tmp_path, corpus, pair_count):
-    """SentencePiece can learn only a limited number of pieces from a small text."""
+    """SentencePiece can learn only a limited number of pieces from a small text.
+
+    30,000 pieces are requested; `largest_vocab_size` asks SentencePiece for its limit.
+    """
     german = GERMAN_SENTENCES[:pair_count]
     english = ENGLISH_SENTENCES[:pair_count]
     text = write_training_text(tmp_path, corpus, zip(german, english, strict=True))
@@ -86,7 +89,11 @@ def mean_length(processor, sentences):
 def test_the_mean_lengths_of_both_sides_are_those_in_the_fitted_pieces(
     tmp_path, corpus, pair_count
 ):
-    """`fitted_pieces` returns the size of the vocabulary, and the mean lengths of both sides."""
+    """The size of a system for own text is chosen by these means.
+
+    `fitted_pieces` returns the size of the vocabulary, and the mean number of pieces of a sentence
+    of each side. The expected means are counted with a vocabulary that SentencePiece learns.
+    """
     german = GERMAN_SENTENCES[:pair_count]
     english = ENGLISH_SENTENCES[:pair_count]
     text = write_training_text(tmp_path, corpus, zip(german, english, strict=True))
@@ -106,8 +113,10 @@ def test_the_vocabulary_is_not_larger_than_requested(tmp_path, corpus):
 
 
 def test_the_vocabulary_has_room_for_all_characters(tmp_path, corpus):
-    """SentencePiece refuses a vocabulary with fewer pieces than the text has characters."""
-    # Each pair has three characters that no other pair has.
+    """SentencePiece refuses a vocabulary with fewer pieces than the text has characters.
+
+    The text has 150 * 3 rare characters, each in one pair only.
+    """
     pairs = []
     for number in range(150):
         source = f"{chr(0x4E00 + number)}{chr(0x5E00 + number)} a"
@@ -117,6 +126,7 @@ def test_the_vocabulary_has_room_for_all_characters(tmp_path, corpus):
 
     fitted = fitted_pieces("own", corpus, text, 30_000)
 
+    # SentencePiece accepts this size for the text.
     lines = sources_of(pairs) + targets_of(pairs)
     assert len(train_sentencepiece(lines, fitted.size)) == fitted.size
     byte_pieces = 256

@@ -57,6 +57,7 @@ def training_lines(tokens, language):
 
 
 def test_a_min_count_that_no_word_reaches_is_refused(tokens, tmp_path):
+    """A model with an empty vocabulary could output nothing."""
     units = Units(words=Words(joint=False, max_size=100, min_count=9999))
 
     with pytest.raises(
@@ -66,7 +67,10 @@ def test_a_min_count_that_no_word_reaches_is_refused(tokens, tmp_path):
 
 
 def test_lines_of_more_than_4192_bytes_are_learned_from(tmp_path):
-    """SentencePiece ignores such lines by default, without a message."""
+    """SentencePiece ignores such lines by default, without a message.
+
+    If they were ignored here, all their characters would be unknown.
+    """
     characters = [chr(code_point) for code_point in range(0x4E00, 0x4E30)]
     long_line = "".join(characters) * 40
     assert len(long_line.encode()) > 4192
@@ -121,6 +125,10 @@ def read_processor(folder, language):
 def test_the_vocabulary_has_the_requested_size_and_special_symbols(
     learned_folder, vocab_size, language
 ):
+    """Our vocabulary and the model of SentencePiece must have the same special symbols.
+
+    `read_processor` opens the learned model by the package sentencepiece.
+    """
     segmentation = Segmentation.read(learned_folder, language)
 
     processor = read_processor(learned_folder, language)
@@ -135,14 +143,18 @@ def test_the_vocabulary_has_the_requested_size_and_special_symbols(
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_pieces_and_ids_equal_those_of_the_package(learned_folder, tokens, language):
-    """Our `Segmentation` and the package's processor read the same model."""
+    """The package sentencepiece reads the same learned model; it is the reference.
+
+    The last two lines have words and characters that the training text does not contain.
+    """
     lines = [*training_lines(tokens, language), "Zebra, xyzzy!", "中"]
     processor = read_processor(learned_folder, language)
 
     segmentation = Segmentation.read(learned_folder, language)
 
     expected_pieces = processor.encode(lines, out_type=str)
-    assert [segmentation.segment(line.split(" ")) for line in lines] == expected_pieces
+    pieces = [segmentation.segment(line.split(" ")) for line in lines]
+    assert pieces == expected_pieces
     expected_ids = []
     for line_ids in processor.encode(lines):
         expected_ids += [*line_ids, EOS]
@@ -153,7 +165,10 @@ def test_pieces_and_ids_equal_those_of_the_package(learned_folder, tokens, langu
 def test_a_separate_vocabulary_counts_the_pieces_of_the_training_text(
     tokens, tmp_path, model, byte_fallback, language
 ):
-    size = 100 + 256 if byte_fallback else 100
+    """The package sentencepiece splits the text into the ids that are counted here."""
+    size = 100
+    if byte_fallback:
+        size += 256  # A piece for each byte.
     units = sentencepiece_units(model, size, joint=False, byte_fallback=byte_fallback)
     learn(tokens, tmp_path / "bpe", units)
 
@@ -168,7 +183,10 @@ def test_a_separate_vocabulary_counts_the_pieces_of_the_training_text(
 
 
 def test_only_joint_vocabularies_of_both_languages_are_equal(learned_folder, joint):
-    """A vocabulary file lists the pieces and their counts."""
+    """A vocabulary file lists the pieces of a language and their counts.
+
+    With `joint`, one vocabulary is learned from both languages; otherwise one from each.
+    """
     german = (learned_folder / "vocabulary.de").read_bytes()
     english = (learned_folder / "vocabulary.en").read_bytes()
 
@@ -179,6 +197,7 @@ def test_only_joint_vocabularies_of_both_languages_are_equal(learned_folder, joi
 def test_the_same_text_gives_the_same_vocabularies_for_any_number_of_workers(
     tokens, tmp_path, model, workers
 ):
+    """Results must not depend on the number of processors of a machine."""
     learn(tokens, tmp_path / "first", sentencepiece_units(model), workers=1)
     learn(tokens, tmp_path / "second", sentencepiece_units(model), workers)
 
@@ -186,14 +205,19 @@ def test_the_same_text_gives_the_same_vocabularies_for_any_number_of_workers(
 
 
 def test_a_text_without_a_word_is_refused(tmp_path):
+    """SentencePiece itself would fail with a message about its internals."""
     empty = TextFolder(tmp_path / "tokens", "de", "en")
-    write_set(empty, "train", [("", ""), ("", "")])
+    write_set(empty, "train", [("", ""), ("", "")])  # Two pairs of empty sentences.
 
     with pytest.raises(UserError, match=r"cannot learn such a vocabulary: train has no text$"):
         learn(empty, tmp_path / "bpe", sentencepiece_units())
 
 
 def test_with_byte_fallback_any_line_is_read_back(tokens, tmp_path, model):
+    """With byte fallback, a character that is not in the vocabulary becomes its bytes.
+
+    ODD_LINES contain names of special symbols, marks of SentencePiece and rare scripts.
+    """
     units = sentencepiece_units(model, vocab_size=380, byte_fallback=True)
     german, _ = learn(tokens, tmp_path / "bpe", units)
 
@@ -205,7 +229,10 @@ def test_with_byte_fallback_any_line_is_read_back(tokens, tmp_path, model):
 
 
 def test_bytes_that_are_no_text_are_decoded_to_a_replacement_character(tokens, tmp_path, model):
-    """A model may output any sequence of bytes: here a newline, a return, a null byte and 0xFF."""
+    """A model may output any sequence of bytes: here a newline, a return, a null byte and 0xFF.
+
+    These cannot be in a word of a sentence, so that U+FFFD replaces them.
+    """
     units = sentencepiece_units(model, vocab_size=380, byte_fallback=True)
     german, _ = learn(tokens, tmp_path / "bpe", units)
     tokens_of_bytes = ["<0x0A>", "<0x0D>", "<0x00>", "<0xFF>"]
@@ -217,7 +244,7 @@ def test_bytes_that_are_no_text_are_decoded_to_a_replacement_character(tokens, t
 
 
 def test_unknown_characters_that_follow_each_other_are_one_token(tokens, tmp_path, model):
-    """The Hebrew word is in no line of the training text."""
+    """The Hebrew word is in no line of the training text, and there is no byte fallback."""
     german, _ = learn(tokens, tmp_path / "bpe", sentencepiece_units(model))
 
     ids = list(german.encode(["ba שלום di"]))
@@ -227,15 +254,20 @@ def test_unknown_characters_that_follow_each_other_are_one_token(tokens, tmp_pat
 
 
 def test_dropout_leaves_sentencepiece_tokens_as_they_are(tokens, tmp_path, model):
-    """Only BPE has dropout."""
+    """Dropout skips BPE merges, which bleuprint does not have for a SentencePiece model."""
     german, _ = learn(tokens, tmp_path / "bpe", sentencepiece_units(model))
     ids = list(german.encode(["ba שלום di"]))
 
-    assert german.resegment(ids, 0.5, None) == ids
+    ids_with_dropout = german.resegment(ids, 0.5, None)
+
+    assert ids_with_dropout == ids
 
 
 def test_of_a_large_text_every_nth_line_is_learned_from(tokens, tmp_path, monkeypatch):
-    """Here, 210 lines are allowed, and both languages together have about three times as many."""
+    """The memory of SentencePiece limits the number of lines: here to 210, of over 600.
+
+    Every third line must be used; the first 210 lines would be only German.
+    """
     learned_lines = []
     learn_model = learn_sentencepiece.learn_model
 
@@ -279,6 +311,7 @@ def test_of_a_large_text_every_nth_line_is_learned_from(tokens, tmp_path, monkey
 def test_an_impossible_vocabulary_size_is_an_error_in_one_line(
     tokens, tmp_path, vocab_size, model_name, message
 ):
+    """The user sees the name of the setting and SentencePiece's reason, without a traceback."""
     with pytest.raises(
         UserError, match=r"^corpora\.c\.vocabulary\.sentencepiece\.vocab_size "
     ) as error:
@@ -286,7 +319,7 @@ def test_an_impossible_vocabulary_size_is_an_error_in_one_line(
 
     assert error.match(message)
     assert "\n" not in str(error.value)
-    # SentencePiece suggests an option that bleuprint does not have.
+    # SentencePiece adds a hint at an option of its own, which bleuprint does not have.
     assert "coverage option" not in str(error.value)
     assert not (tmp_path / "bpe").exists()
 
@@ -321,6 +354,10 @@ def test_no_line_with_odd_characters_is_lost_and_no_token_is_unknown(odd_test_se
 
 @pytest.mark.parametrize(("side", "language"), [(0, "de"), (1, "en")])
 def test_sentences_with_odd_characters_are_read_back(odd_test_set, side, language):
+    """The test set has characters at which programs end lines, rare scripts and marks of pieces.
+
+    Its last six pairs are PAIRS, ordinary sentences.
+    """
     corpus = odd_test_set.binary
 
     sentences = [corpus.text(language, ids.tolist()) for ids in corpus.side("test.x", language)]
@@ -336,6 +373,10 @@ def test_sentences_with_odd_characters_are_read_back(odd_test_set, side, languag
 
 
 def test_the_statistics_of_a_corpus_in_pieces_count_its_words(tmp_path):
+    """A word may have several pieces, but must be counted once.
+
+    The test set consists of the pairs PAIRS and an empty pair.
+    """
     sets = {"train": toy_pairs(200, 1), "valid": PAIRS, "test.x": [*PAIRS, ("", "")]}
     corpus = prepare(
         tmp_path,
@@ -347,10 +388,12 @@ def test_the_statistics_of_a_corpus_in_pieces_count_its_words(tmp_path):
     side = CorpusStatistics.from_corpus(corpus).sets["test.x"]["de"]
 
     assert side.sentences == len(PAIRS) + 1
-    assert side.words == sum(len(source.split()) for source, _ in PAIRS)
+    german_words = " ".join(source for source, _ in PAIRS).split()
+    assert side.words == len(german_words)
 
 
 def test_the_last_piece_of_each_word_and_each_eos_end_a_word(tokens, tmp_path):
+    """Word ends are needed to count words, and to align source words with output words."""
     units = sentencepiece_units("bpe", vocab_size=330, byte_fallback=True)
     german, _ = learn(tokens, tmp_path / "bpe", units)
     lines = ["Die Katze", "", "Er"]
@@ -363,5 +406,6 @@ def test_the_last_piece_of_each_word_and_each_eos_end_a_word(tokens, tmp_path):
             piece_count = len(german.segment([word]))
             expected += [False] * (piece_count - 1) + [True]
         expected.append(True)  # EOS
-    assert len(expected) > 3 + 3  # Some of the three words have several pieces.
+    # Some of the three words have several pieces, besides the EOS of three lines.
+    assert len(expected) > 3 + 3
     assert is_word_end.tolist() == expected

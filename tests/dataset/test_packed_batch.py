@@ -71,14 +71,23 @@ def test_a_packed_batch_contains_each_source_sentence(pairs):
 
 
 def test_the_labels_of_a_packed_batch_are_the_target_sentences(pairs):
+    """A packed batch stores sentences one after the other, without padding between them.
+
+    `unpack` divides it into sentences again; those after the targets are padding.
+    """
     batch = PackedBatch.from_ids(pairs)
 
     labels = unpack(batch.target._replace(ids=batch.labels))
+    labels_without_padding = labels[: len(pairs.target)]
 
-    assert ids_of(labels[: len(pairs.target)]) == pairs.target
+    assert ids_of(labels_without_padding) == pairs.target
 
 
 def test_the_targets_of_a_packed_batch_begin_with_bos_and_lack_their_last_token(pairs):
+    """The decoder reads BOS and the target without its last token, and predicts the next ones.
+
+    A packed batch stores sentences one after the other; those after the targets are padding.
+    """
     sentences = unpack(PackedBatch.from_ids(pairs).target)
 
     assert len(sentences) >= len(pairs.target)
@@ -97,7 +106,10 @@ def test_positions_in_a_packed_batch_count_from_0_in_each_sentence(pairs, side):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_further_sentences_of_a_packed_batch_consist_of_padding(pairs, side):
-    """They fill the batch up to one of a few shapes, for which computations are recorded."""
+    """Padding fills the batch up to one of a few shapes, so that CUDA graphs can be reused.
+
+    It is divided into sentences of its own, after the sentences of the pairs.
+    """
     sentences = unpack(getattr(PackedBatch.from_ids(pairs), side))
 
     padding = sentences[len(pairs.source) :]
@@ -115,7 +127,7 @@ def test_both_sides_of_a_packed_batch_have_equally_many_sentences(pairs):
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_the_size_of_a_packed_side_is_limited(pairs, side):
-    """Padding fills the batch up to one of a few shapes."""
+    """Padding fills the batch up to one of a few shapes, but by a quarter and 16 tokens at most."""
     batch = PackedBatch.from_ids(pairs)
     packed_side = getattr(batch, side)
 
@@ -126,15 +138,21 @@ def test_the_size_of_a_packed_side_is_limited(pairs, side):
 
 
 def test_a_packed_batch_has_the_lengths_of_its_sentences(pairs):
+    """The training loop counts source and target tokens by these lengths."""
     expected = []
     for source, target in zip(pairs.source, pairs.target, strict=True):
         expected.append([len(source), len(target)])
 
-    assert PackedBatch.from_ids(pairs).lengths.tolist() == expected
+    batch = PackedBatch.from_ids(pairs)
+
+    assert batch.lengths.tolist() == expected
 
 
 def test_the_batches_of_a_corpus_have_few_shapes_and_little_padding():
-    """The lengths are about those of Multi30k."""
+    """A CUDA graph is recorded per shape; too many shapes would not all be kept in memory.
+
+    The lengths are random, with about the means of Multi30k's 29,000 pairs.
+    """
     rng = np.random.default_rng(1)
     source_lengths = np.clip(rng.normal(14, 4, 29_000), 4, 45).astype(int)
     target_lengths = np.clip(source_lengths + rng.normal(0, 2, 29_000), 3, 45).astype(int)
@@ -152,5 +170,5 @@ def test_the_batches_of_a_corpus_have_few_shapes_and_little_padding():
             packed_tokens += len(batch.source.ids) + len(batch.target.ids)
             tokens += batch.lengths.sum()
 
-    assert len(shapes) < 100  # Fewer than the graphs that are kept.
-    assert packed_tokens < 1.05 * tokens
+    assert len(shapes) < 100  # At most 256 graphs are kept.
+    assert packed_tokens < 1.05 * tokens  # Less than 5% padding.

@@ -63,6 +63,10 @@ def count_word_by_word(outputs, set_name, language):
 )
 @pytest.mark.parametrize("sentences_at_once", [1, 2, 1 << 16])
 def test_statistics_equal_counts_word_by_word(tmp_path, monkeypatch, units, sentences_at_once):
+    """The statistics are computed from the ids of a binarized corpus, in blocks of sentences.
+
+    The expected counts are computed from the tokens of the text, word by word.
+    """
     monkeypatch.setattr(statistics, "_BLOCK_SENTENCES", sentences_at_once)
     outputs = prepare(tmp_path, small_sets(), units=units)
 
@@ -86,29 +90,36 @@ def test_statistics_equal_counts_word_by_word(tmp_path, monkeypatch, units, sent
 
 
 def test_the_statistics_of_a_joint_vocabulary_count_its_tokens_and_the_rare_ones(tmp_path):
+    """Tokens that occur fewer than 10 times in the training text are rare."""
     outputs = prepare(tmp_path, small_sets(), units=JOINT_BPE)
 
     vocabularies = CorpusStatistics.from_corpus(outputs.binary).vocabularies
 
     counts_with_specials = outputs.binary.segmentation("de").vocabulary.counts
     counts = [count for _, count in counts_with_specials[len(SPECIALS) :]]
+    rare_counts = [count for count in counts if count < 10]
     assert vocabularies["de"].size == len(counts)
-    assert vocabularies["de"].below_10 == sum(count < 10 for count in counts)
-    assert 0 < vocabularies["de"].below_10 < vocabularies["de"].size
+    assert vocabularies["de"].below_10 == len(rare_counts)
+    assert 0 < len(rare_counts) < len(counts)
     assert vocabularies["en"] == vocabularies["de"]
 
 
 def test_written_statistics_are_read_back(tmp_path):
+    """The stage that counts writes a JSON file, and the report reads it."""
     prepare(tmp_path, small_sets())
     corpus_statistics = CorpusStatistics.from_corpus(BinaryCorpus(tmp_path / "binary"))
 
     corpus_statistics.write(tmp_path / "statistics.json")
+    statistics_read = CorpusStatistics.read(tmp_path / "statistics.json")
 
-    assert CorpusStatistics.read(tmp_path / "statistics.json") == corpus_statistics
+    assert statistics_read == corpus_statistics
 
 
 def test_an_unknown_token_counts_as_a_word(tmp_path):
-    """The id of an unknown token does not tell whether its subword ended with @@."""
+    """The id of an unknown token does not tell whether its subword ended with the mark @@.
+
+    The expected numbers are counted from the ids. A word is unsplit if it is a single subword.
+    """
     outputs = prepare(tmp_path, small_sets(), units=SEPARATE_BPE)
 
     side = CorpusStatistics.from_corpus(outputs.binary).sets["test.x"]["de"]

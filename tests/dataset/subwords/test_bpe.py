@@ -59,15 +59,19 @@ def codes(tmp_path):
 
 
 def test_learned_codes_equal_those_of_the_command_of_subword_nmt(tmp_path):
-    write_words(tmp_path / "text", generated_words())
-    command = [SUBWORD_NMT, "learn-bpe", "-s", "60"]
+    """The command `learn-bpe` writes a file of codes: the version, and a merge per line."""
+    num_merges = 60
+    words = generated_words()
+    write_words(tmp_path / "text", words)
+    command = [SUBWORD_NMT, "learn-bpe", "-s", str(num_merges)]
     command += ["-i", tmp_path / "text", "-o", tmp_path / "reference"]
     subprocess.run(command, check=True, capture_output=True)
 
-    codes = learn(Counter(generated_words()), 60)
+    codes = learn(Counter(words), num_merges)
 
     assert codes == (tmp_path / "reference").read_text()
-    assert codes.count("\n") == 1 + 60  # The version, and the merges.
+    lines_of_version = 1
+    assert codes.count("\n") == lines_of_version + num_merges
 
 
 # Words with characters at which Python would end a line.
@@ -83,7 +87,8 @@ def test_merges_of_characters_that_end_lines_elsewhere_are_learned():
 
 @pytest.mark.parametrize("word", ODD_COUNTS, ids=ascii)
 def test_a_word_with_characters_that_end_lines_elsewhere_is_joined_again(tmp_path, word):
-    (tmp_path / "codes").write_bytes(learn(ODD_COUNTS, 9).encode())
+    """The words contain characters such as \u2028, at which str.splitlines would end a line."""
+    (tmp_path / "codes").write_bytes(learn(ODD_COUNTS, num_merges=9).encode())
 
     bpe = Bpe(tmp_path / "codes")
 
@@ -91,8 +96,11 @@ def test_a_word_with_characters_that_end_lines_elsewhere_is_joined_again(tmp_pat
 
 
 def test_words_are_split_as_by_the_command_of_subword_nmt(codes, tmp_path):
+    """The words include some that the merges were not learned from, and an unknown letter: ŵ."""
+    words_of_training = generated_words(seed=3)
+    other_words = [*generated_words(seed=4), "ŵ", "ŵneu"]
     words = []
-    for word in [*generated_words(), *generated_words(seed=4), "ŵ", "ŵneu"]:
+    for word in words_of_training + other_words:
         # Words that end in @@ are split differently on purpose, so that they can be joined again.
         if not word.endswith("@@"):
             words.append(word)
@@ -109,13 +117,17 @@ def test_words_are_split_as_by_the_command_of_subword_nmt(codes, tmp_path):
 
 @pytest.mark.parametrize("has_vocabulary", [False, True], ids=["all subwords", "allowed subwords"])
 def test_any_word_is_split_as_by_subword_nmt_and_joined_again(has_vocabulary, tmp_path):
-    """If only some subwords are allowed, others are split further."""
+    """`split` is the fast algorithm of bleuprint; `split_by_subword_nmt` calls the package.
+
+    A file of allowed subwords limits the result: other subwords are split further.
+    """
     generator = random.Random(11)
     counts = Counter()
     for _ in range(900):
         counts["".join(generator.choices("ab@\x01ŵ😀", k=generator.randint(1, 9)))] += 1
     header, *merges = learn(counts, 80).split("\n")[:-1]
-    # A file of codes may have any order, and merges of symbols that do not exist or that repeat.
+    # A file of codes may have any order, so that some merges use symbols that come later, and it
+    # may repeat merges.
     shuffled_merges = generator.sample(merges, len(merges))
     write_words(tmp_path / "codes", [header, *shuffled_merges, *merges[:9]])
     write_counts(tmp_path / "allowed", [("a@@", 9), ("b", 8), ("ab@@", 7), ("ŵa", 6)])
@@ -132,7 +144,10 @@ def test_any_word_is_split_as_by_subword_nmt_and_joined_again(has_vocabulary, tm
 def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
     has_vocabulary, codes, tmp_path, dropout
 ):
-    """BPE-dropout skips merges at random, so that a word is split in many ways."""
+    """BPE-dropout skips each merge with the probability `dropout`.
+
+    Allowed subwords are those that occur at least 24 times; others are split further.
+    """
     words = [word for word in generated_words(seed=5) if not word.endswith("@@")]
     words += ["t", "tttttttt"]
     subword_counts = Counter()
@@ -150,7 +165,7 @@ def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
     random.seed(7)  # subword-nmt draws from the global generator.
     for word in words:
         assert bpe.split(word, dropout, generator) == reference.segment_tokens([word], dropout)
-    # Both have drawn equally many numbers.
+    # If both have drawn equally many numbers, their next numbers are equal.
     assert generator.random() == random.random()
 
 
@@ -166,20 +181,23 @@ def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
     ],
 )
 def test_of_equal_letters_in_a_row_each_is_merged_once_from_the_left(tmp_path, word, subwords):
-    """The mark @@ says that the word continues after the subword."""
+    """The only merge joins two letters a; in "aaab", it could apply at two overlapping places.
+
+    The mark @@ says that the word continues after the subword.
+    """
     only_merge = "a a"
     (tmp_path / "codes").write_text(f"#version: 0.2\n{only_merge}\n")
 
     bpe = Bpe(tmp_path / "codes")
 
     assert bpe.split(word) == subwords
-    # The algorithm for dropout is another one.
+    # With a generator, the algorithm for dropout is used, here with probability 0.
     assert bpe.split(word, 0.0, random.Random(1)) == subwords
 
 
 @pytest.mark.parametrize("dropout", [0.2, 0.6])
 def test_dropout_splits_equal_letters_in_a_row_as_by_subword_nmt(tmp_path, dropout):
-    """BPE-dropout skips merges at random, so that a word is split in many ways."""
+    """BPE-dropout skips merges at random; in "aaa", a merge of two a has overlapping places."""
     generator = random.Random(4)
     words = []
     for _ in range(300):
@@ -208,21 +226,26 @@ def test_a_word_that_looks_like_a_mark_is_joined_again(tmp_path, num_merges, wor
     (tmp_path / "codes").write_text(learn(counts, num_merges))
 
     bpe = Bpe(tmp_path / "codes")
+    subwords = bpe.split(word)
+    subwords_with_dropout = bpe.split(word, 0.5, random.Random(1))
 
-    assert join(bpe.split(word)) == [word]
-    assert join(bpe.split(word, 0.5, random.Random(1))) == [word]
+    assert join(subwords) == [word]
+    assert join(subwords_with_dropout) == [word]
 
 
 @pytest.mark.parametrize("num_merges", [0, 60])
-def test_the_word_of_two_at_signs_is_split_so_that_its_last_subword_has_no_mark(
+def test_the_word_of_two_at_signs_is_split_into_a_marked_and_an_unmarked_subword(
     tmp_path, num_merges
 ):
-    """The mark @@ says that the word continues after a subword."""
+    """The mark @@ says that a word continues: one subword "@@" would join with the next word."""
     counts = dict.fromkeys(["@@", "a@@", "@@@", "<s>"], 3)
     (tmp_path / "codes").write_text(learn(counts, num_merges))
 
-    # The first @ with the mark @@ of a subword that continues, then the second @.
-    assert Bpe(tmp_path / "codes").split("@@") == ["@@@", "@"]
+    subwords = Bpe(tmp_path / "codes").split("@@")
+
+    first_sign_with_mark = "@" + "@@"
+    second_sign = "@"
+    assert subwords == [first_sign_with_mark, second_sign]
 
 
 @pytest.mark.parametrize(
@@ -253,6 +276,7 @@ def test_the_word_of_two_at_signs_is_split_so_that_its_last_subword_has_no_mark(
     ],
 )
 def test_a_file_that_contains_no_codes_is_refused(tmp_path, content, problem):
+    """A file of codes begins with its version; each further line is a merge of two symbols."""
     path = tmp_path / "codes"
     path.write_text(content)
 
@@ -274,9 +298,10 @@ def test_without_merges_words_are_split_into_characters(num_merges, counts, tmp_
     """The mark @@ says that the word continues after a subword."""
     codes = learn(counts, num_merges)
     (tmp_path / "codes").write_text(codes)
+    subwords = Bpe(tmp_path / "codes").split("haus")
 
-    assert codes == "#version: 0.2\n"
-    assert Bpe(tmp_path / "codes").split("haus") == ["h@@", "a@@", "u@@", "s"]
+    assert codes == "#version: 0.2\n"  # No merge follows.
+    assert subwords == ["h@@", "a@@", "u@@", "s"]
 
 
 @pytest.mark.parametrize(
@@ -292,8 +317,14 @@ def test_any_list_of_subwords_is_joined_to_words(subwords, words):
 
 
 def test_a_word_of_one_character_is_never_split(tmp_path):
-    """Merges learned from words that contain "</w>", the mark of a word's end, may spell it."""
+    """In files of codes, </w> marks the end of a word, so that "a" is the symbol "a</w>".
+
+    These merges were learned from words that contain "</w>" and spell this symbol. Since "a" is not
+    an allowed subword, it would be split into a, <, / and w>.
+    """
     (tmp_path / "codes").write_text("#version: 0.2\na <\nw >\na< /\na</ w>\n")
     (tmp_path / "allowed").write_text("b 5\n")
 
-    assert Bpe(tmp_path / "codes", tmp_path / "allowed").split("a") == ["a"]
+    subwords = Bpe(tmp_path / "codes", tmp_path / "allowed").split("a")
+
+    assert subwords == ["a"]

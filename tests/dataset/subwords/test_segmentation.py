@@ -154,9 +154,9 @@ def learned_folder(tokens, tmp_path_factory, joint):
 
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_merges_equal_those_of_subword_nmt(learned_folder, reference_folder, language):
-    """Both vocabularies have 80 merges, and a threshold of 8 for the count of a subword.
+    """`learned_folder` is written by bleuprint, `reference_folder` by the commands of subword-nmt.
 
-    One is learned by bleuprint, the other one by subword-nmt.
+    Both learn 80 merges from the same text.
     """
     codes = (learned_folder / f"codes.{language}").read_text()
 
@@ -167,9 +167,9 @@ def test_merges_equal_those_of_subword_nmt(learned_folder, reference_folder, lan
 def test_allowed_subwords_are_those_that_reach_the_threshold(
     learned_folder, reference_folder, language
 ):
-    """Both vocabularies have 80 merges, and a threshold of 8 for the count of a subword.
+    """`learned_folder` is written by bleuprint, `reference_folder` by the commands of subword-nmt.
 
-    One is learned by bleuprint, the other one by subword-nmt.
+    The threshold is 8: rarer subwords are split further.
     """
     allowed = read_counts(learned_folder / f"allowed.{language}")
 
@@ -185,9 +185,9 @@ def test_allowed_subwords_are_those_that_reach_the_threshold(
 def test_words_are_split_as_by_subword_nmt_with_a_threshold(
     learned_folder, reference_folder, tokens, set_name, language
 ):
-    """Both vocabularies have 80 merges, and a threshold of 8 for the count of a subword.
+    """`learned_folder` is written by bleuprint, `reference_folder` by the commands of subword-nmt.
 
-    One is learned by bleuprint, the other one by subword-nmt.
+    Both use 80 merges, and split subwords that occur fewer than 8 times.
     """
     side = Segmentation.read(learned_folder, language)
 
@@ -199,7 +199,7 @@ def test_words_are_split_as_by_subword_nmt_with_a_threshold(
 
 
 def test_without_a_threshold_words_are_split_differently(reference_folder, tokens, tmp_path, joint):
-    """The vocabularies of the tests above have a threshold, which therefore has an effect."""
+    """`reference_folder` has a threshold of 8: this test shows that the threshold has an effect."""
     german, _ = learn(tokens, tmp_path / "bpe", bpe_units(NUM_MERGES, joint, threshold=0))
 
     segmented_lines = []
@@ -220,7 +220,7 @@ UNITS = [
 
 @pytest.mark.parametrize("units", UNITS)
 def test_the_vocabulary_counts_the_tokens_of_the_training_text(units, tokens, tmp_path):
-    """A joint vocabulary counts the tokens of both languages."""
+    """A joint vocabulary adds up the counts of both languages."""
     sides = learn(tokens, tmp_path / "bpe", units)
 
     counts_by_language = {}
@@ -233,7 +233,8 @@ def test_the_vocabulary_counts_the_tokens_of_the_training_text(units, tokens, tm
         expected = counts_by_language[side.language]
         if units.joint:
             expected = counts_by_language["de"] + counts_by_language["en"]
-        assert dict(side.vocabulary.counts[len(SPECIALS) :]) == expected
+        counts_without_specials = side.vocabulary.counts[len(SPECIALS) :]
+        assert dict(counts_without_specials) == expected
 
 
 def write_tokens(tmp_path, pairs):
@@ -244,6 +245,10 @@ def write_tokens(tmp_path, pairs):
 
 
 def test_max_size_limits_the_words_of_each_language(tmp_path):
+    """Each language keeps its two most frequent words: "b" occurs 3 times, "a@@" and "x" twice.
+
+    In a vocabulary of whole words, "a@@" is a word like any other.
+    """
     tokens = write_tokens(tmp_path, [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     units = word_units(joint=False, max_size=2)
 
@@ -254,6 +259,7 @@ def test_max_size_limits_the_words_of_each_language(tmp_path):
 
 
 def test_min_count_limits_the_words_of_a_joint_vocabulary(tmp_path):
+    """Over both languages, "a@@" and "b" occur 3 times, "x" twice, and "c" and "z" once."""
     tokens = write_tokens(tmp_path, [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     units = word_units(joint=True, max_size=9, min_count=2)
 
@@ -264,6 +270,7 @@ def test_min_count_limits_the_words_of_a_joint_vocabulary(tmp_path):
 
 
 def test_a_vocabulary_of_words_is_written_without_merges(tmp_path):
+    """A vocabulary of subwords would also have the files codes.de and codes.en."""
     tokens = write_tokens(tmp_path, [("a b", "x")])
 
     learn(tokens, tmp_path / "bpe", word_units())
@@ -273,13 +280,15 @@ def test_a_vocabulary_of_words_is_written_without_merges(tmp_path):
 
 
 def test_whole_words_that_look_like_subwords_are_not_joined(tmp_path):
-    """The mark @@ says that a word continues, but only in subwords."""
+    """In subwords, the mark @@ says that a word continues; in whole words, it means nothing."""
     tokens = write_tokens(tmp_path, [("a@@ b a@@ c", "a@@ x"), ("b b", "x z")])
     units = word_units(joint=True, max_size=9, min_count=2)
     german, _ = learn(tokens, tmp_path / "bpe", units)
 
+    ids = encode_line(german, "a@@ b q")
+
     # The ids of the special symbols are 0 to 3. The word q is unknown.
-    assert encode_line(german, "a@@ b q") == [4, 5, UNK]
+    assert ids == [4, 5, UNK]
     assert german.decode([4, 5]) == ["a@@", "b"]
     assert german.decode([4, 5, UNK, EOS]) == german.join(["a@@", "b", "<unk>"])
 
@@ -302,11 +311,11 @@ def test_dropout_leaves_whole_words_as_they_are(tmp_path):
 def test_ids_are_those_of_the_tokens_and_are_decoded_to_the_words(
     units, tokens, tmp_path, monkeypatch
 ):
-    # The cache of words is full after three words.
-    monkeypatch.setattr(memoize, "MAX_WORDS", 3)
+    """A text survives the way to ids and back, also if the cache of words is full."""
+    monkeypatch.setattr(memoize, "MAX_WORDS", 3)  # The size of the cache.
 
     for side in learn(tokens, tmp_path / "bpe", units):
-        # Twice, since the cache may answer the second time.
+        # All lines twice, since the cache may answer the second time.
         for line in set_lines(tokens, "train", side.language) * 2:
             words = line.split(" ") if line else []
             ids = encode_line(side, line)
@@ -318,6 +327,7 @@ def test_ids_are_those_of_the_tokens_and_are_decoded_to_the_words(
 
 @pytest.mark.parametrize("units", [bpe_units(), word_units()], ids=["BPE", "words"])
 def test_words_with_characters_that_end_lines_elsewhere_are_read_back(units, tmp_path):
+    """TORTURE contains characters such as \u2028, at which str.splitlines would end a line."""
     words = [*TORTURE, "@@", "a@@"]
     for character in TORTURE:
         words += [f"{character}b{character}", f"a{character}"]
@@ -327,14 +337,16 @@ def test_words_with_characters_that_end_lines_elsewhere_are_read_back(units, tmp
 
     for side in learn(folder, tmp_path / "bpe", units):
         ids = encode_line(side, line)
+        ids_with_dropout = side.resegment(ids, 0.5, random.Random(1))
         assert side.decode(ids) == words
-        assert side.decode(side.resegment(ids, 0.5, random.Random(1))) == words
+        assert side.decode(ids_with_dropout) == words
 
 
 def test_dropout_draws_the_subwords_that_the_merges_draw(tokens, tmp_path):
-    """BPE-dropout skips merges at random, here with a probability of 0.4.
+    """`resegment` splits the words of ids again; it must draw what splitting the words would draw.
 
-    If a subword that is drawn is not in the vocabulary, the word is split without dropout.
+    BPE-dropout skips merges at random, here with a probability of 0.4. If a subword that is drawn
+    is not in the vocabulary, the word is split without dropout.
     """
     english = learn(tokens, tmp_path / "bpe", bpe_units(threshold=8))[1]
     codes = segmentation.read_bpe(tmp_path / "bpe", "en")
@@ -387,7 +399,7 @@ def test_dropout_does_not_split_a_word_with_an_unknown_character(small_segmentat
 
     tokens = resegment_without_merges(small_segmentation, ids)
 
-    # Only the last word cannot be the rest of a word with an unknown character.
+    # Only the last ab follows a complete word: it alone is split, into a@@ and b.
     assert tokens == ["ab@@", "<unk>", "ab", "<unk>", "ab", "a@@", "b"]
 
 
@@ -399,7 +411,7 @@ def test_dropout_does_not_split_a_last_word_that_is_incomplete(small_segmentatio
 
 
 def test_in_a_vocabulary_of_words_each_token_ends_a_word_whatever_its_mark():
-    """In a vocabulary of subwords, @@ would say that the word continues."""
+    """In a vocabulary of subwords, the mark @@ of "ge@@" would say that the word continues."""
     side = Segmentation("en", Vocabulary([("ge@@", 1), ("sehen", 1)]), None)
 
     ids = side.encode(["ge@@ sehen"])

@@ -9,12 +9,12 @@ from bleuprint.runtime.errors import UserError
 
 
 def test_tokens_are_sorted_by_count_and_then_by_code_point():
-    """Before them are the four special symbols, with the ids 0 to 3."""
+    """The ids 0 to 3 are those of the special symbols; z, with the highest count, is next."""
     vocabulary = Vocabulary.from_counts(Counter({"b": 2, "ä": 2, "a": 2, "z": 9, "A": 2}))
 
     assert vocabulary.tokens == [*SPECIALS, "z", "A", "a", "b", "ä"]
     assert vocabulary.encode(["z", "ä"]) == [4, 8]
-    assert len(vocabulary) == 9
+    assert len(vocabulary) == 4 + 5
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_tokens_are_sorted_by_count_and_then_by_code_point():
 def test_a_limited_vocabulary_keeps_the_most_frequent_tokens_and_the_special_symbols(
     limits, tokens
 ):
-    # The name of a special symbol in the text is no token of its own.
+    """The text also contains "<s>", the name of a special symbol, which is not added again."""
     counts = Counter({"a": 3, "c": 2, "b": 2, "d": 2, "e": 1, "<s>": 9})
 
     vocabulary = Vocabulary.from_counts(counts, **limits)
@@ -54,7 +54,7 @@ ODD_COUNTS = Counter({"a@@": 3, "\x85": 2, "\u2028@@": 2, "\r": 1, "7": 1, "\x1c
 
 
 def test_a_vocabulary_with_odd_tokens_is_read_back(tmp_path):
-    """Some tokens are characters at which other programs would end a line."""
+    """The file has a token per line; some tokens are characters at which programs end lines."""
     vocabulary = Vocabulary.from_counts(ODD_COUNTS)
     vocabulary.write(tmp_path / "v.txt")
 
@@ -65,7 +65,7 @@ def test_a_vocabulary_with_odd_tokens_is_read_back(tmp_path):
 
 
 def test_the_file_of_a_vocabulary_has_a_line_per_token_in_the_order_of_ids(tmp_path):
-    """The first four lines are those of the special symbols."""
+    """The first four lines, with the ids 0 to 3, are those of the special symbols."""
     vocabulary = Vocabulary.from_counts(Counter({"a@@": 3, "\x85": 2, "\r": 1}))
 
     vocabulary.write(tmp_path / "v.txt")
@@ -101,6 +101,7 @@ def test_the_file_of_a_vocabulary_has_a_line_per_token_in_the_order_of_ids(tmp_p
     ],
 )
 def test_a_file_that_is_no_vocabulary_is_refused(tmp_path, text, problem):
+    """The file begins with the four special symbols; each line is a token and its count."""
     path = tmp_path / "v.txt"
     path.write_text(text)
 
