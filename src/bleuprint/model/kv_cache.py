@@ -59,9 +59,9 @@ class KVCache:
         # Attention adds it to the scores of the source positions: -inf at padding, which then gets
         # no weight, 0 elsewhere. None without padding.
         self._source_bias = None if mask is None else _mask_to_bias(mask, first_key)
-        # How many sentences are still decoded; and how many are stored in the tensors, where
-        # finished sentences are not removed at once.
+        # The number of sentences that are still decoded.
         self._sentences = sentences
+        # The number of sentences in the stored tensors, from which finished ones are removed later.
         self._stored_sentences = sentences
         # The row of each sentence in the stored tensors, (sentences,); None as long as sentence i
         # is in row i.
@@ -74,8 +74,9 @@ class KVCache:
         # Which entries are the tokens of each hypothesis, (sentences, beam, entries).
         self._history = torch.ones(sentences, 1, 0, dtype=torch.bool, device=first_key.device)
         # The same as a bias that self-attention adds to its scores, (stored_sentences, heads, beam,
-        # entries): -inf for the entries of other hypotheses. `advance` computes it for each step.
-        self._history_bias = first_key
+        # entries): -inf for the entries of other hypotheses. `advance` computes it for each step,
+        # unless C++ computes attention.
+        self._history_bias: Tensor | None = None
         # The C++ functions that compute attention; None where torch computes it.
         self._library = native_attention(first_key, first_value)
         # Which source positions are not padding, (stored_sentences, source_len). C++ takes this in
@@ -141,7 +142,7 @@ class KVCache:
         self._target[layer] = (keys, values)
         if self._library is not None:
             # C++ also stores the new keys and values.
-            return self._attend_natively((query, key, value), keys, values, self._history)
+            return self._attend_natively(query, key, value, keys, values, self._history)
         # If finished sentences are still stored, `_rows` are the rows of the unfinished ones.
         rows = slice(None) if self._rows is None else self._rows
         # `advance` has counted the new tokens already, so they are the last `beam` entries.
@@ -170,7 +171,7 @@ class KVCache:
         key, value = self._source[layer]
         if self._library is not None:
             # There are no new keys and values to store.
-            return self._attend_natively((query, None, None), key, value, self._is_source)
+            return self._attend_natively(query, None, None, key, value, self._is_source)
         heads = key.size(1)
         return self._attend(self._by_sentence(query, heads), key, value, self._source_bias)
 
@@ -303,7 +304,9 @@ class KVCache:
 
     def _attend_natively(
         self,
-        new_tokens: tuple[Tensor, Tensor | None, Tensor | None],
+        query: Tensor,
+        new_keys: Tensor | None,
+        new_values: Tensor | None,
         keys: Tensor,
         values: Tensor,
         mask: Tensor,
@@ -314,9 +317,12 @@ class KVCache:
         end of `keys` and `values`.
 
         Args:
-            new_tokens: The queries, keys and values of the new tokens, one for each hypothesis of
-                each sentence: twice (hypotheses, heads x key_dim), and (hypotheses, heads x
-                value_dim). Keys and values are None in attention to the source.
+            query: The queries of the new tokens, one for each hypothesis of each sentence,
+                (hypotheses, heads x key_dim).
+            new_keys: The keys of the new tokens, (hypotheses, heads x key_dim); None in attention
+                to the source, which stores nothing new.
+            new_values: The values of the new tokens, (hypotheses, heads x value_dim); None in
+                attention to the source.
             keys: The stored keys, (stored sentences, heads, capacity, key_dim). Only the first
                 positions are in use. Finished sentences may still be stored.
             values: The stored values, (stored sentences, heads, capacity, value_dim).
@@ -330,27 +336,31 @@ class KVCache:
         assert self._library is not None
         _, heads, capacity, key_dim = keys.shape
         value_dim = values.size(3)
-        query, new_key, new_value = new_tokens
         hypotheses = query.size(0)
+        hypotheses_of_sentence = hypotheses // self._sentences
+        # How many elements the hypotheses are apart in each tensor of new tokens. C++ ignores the
+        # number for a tensor that is None.
+        query_stride = query.stride(0)
+        key_stride = 0 if new_keys is None else new_keys.stride(0)
+        value_stride = 0 if new_values is None else new_values.stride(0)
         # As long as all sentences are stored in their order, sentence i is in row i.
         rows = torch.arange(self._sentences) if self._rows is None else self._rows
         weighted_sums = keys.new_empty(hypotheses, heads * value_dim)
+        # In the order of the parameters of the C++ function.
         arguments = [
             query,
-            new_key,
-            new_value,
-            # How many elements the hypotheses of each of these tensors are apart; C++ ignores the
-            # number for a tensor that is None.
-            query.stride(0),
-            0 if new_key is None else new_key.stride(0),
-            0 if new_value is None else new_value.stride(0),
+            new_keys,
+            new_values,
+            query_stride,
+            key_stride,
+            value_stride,
             keys,
             values,
             capacity,
             rows,  # The row of each sentence in `keys` and `values`.
             mask.contiguous(),
             self._sentences,
-            hypotheses // self._sentences,  # The hypotheses of a sentence.
+            hypotheses_of_sentence,
             heads,
             key_dim,
             value_dim,

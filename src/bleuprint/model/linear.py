@@ -175,7 +175,10 @@ class _Copy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, parameter: Tensor, copy: Tensor) -> Tensor:
-        """Return the copy, as a function of the parameter.
+        """Return the 16-bit copy of a parameter, so that its gradient reaches the parameter.
+
+        The layers compute with the copy, but the optimizer changes the parameter. autograd takes
+        the result for a conversion of the parameter, although nothing is converted here.
 
         Args:
             ctx: Keeps the type of the parameter until the backward pass.
@@ -183,7 +186,8 @@ class _Copy(torch.autograd.Function):
             copy: The copy of it in 16 bits.
         """
         ctx.dtype = parameter.dtype
-        # A new tensor object with the same memory, because autograd records where it comes from.
+        # autograd attaches this operation to the tensor that is returned, so that must be a new
+        # tensor object; it shares its memory with the copy.
         return copy.view_as(copy)
 
     @staticmethod

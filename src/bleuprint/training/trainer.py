@@ -275,9 +275,11 @@ class Trainer:
         return self.state.update + 1
 
     def _count_update(self) -> None:
-        """Add the update that was begun last to the state, unless the state counts it already.
+        """Count the last update in the training's state: its tokens, its loss and its FLOPs.
 
-        The state sums up losses, so this waits until a GPU has computed the loss of the update.
+        A GPU may still compute an update when the next one is prepared. So an update is counted
+        only when its loss is needed, and this waits until the GPU has computed the loss. Without
+        such an update, this does nothing.
 
         Raises:
             UserError: The training diverged.
