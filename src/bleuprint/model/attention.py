@@ -58,7 +58,14 @@ class MultiHeadAttention(nn.Module):
             The output of the sublayer, (rows, d_model).
         """
         query, key, value = self.project_qkv(x, layout)
-        weighted_sums = layout.attend(query, key, value, layout, is_causal, self._active_dropout)
+        weighted_sums = layout.attend(
+            query,
+            key,
+            value,
+            key_layout=layout,  # Queries and keys come from the same rows.
+            is_causal=is_causal,
+            dropout=self._active_dropout,
+        )
         output: Tensor = self.out_proj(weighted_sums)
         return output
 
@@ -82,7 +89,7 @@ class MultiHeadAttention(nn.Module):
             query,
             key,
             value,
-            memory_layout,
+            key_layout=memory_layout,
             is_causal=False,
             dropout=self._active_dropout,
         )

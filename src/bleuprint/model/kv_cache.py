@@ -313,16 +313,13 @@ class KVCache:
     ) -> Tensor:
         """Attend from the new token of each hypothesis to stored keys and values, by C++.
 
-        In self-attention, the C++ function also stores the keys and values of the new tokens at the
-        end of `keys` and `values`.
+        In self-attention, C++ also stores the new keys and values at the end of the stored ones.
 
         Args:
             query: The queries of the new tokens, one for each hypothesis of each sentence,
                 (hypotheses, heads x key_dim).
-            new_keys: The keys of the new tokens, (hypotheses, heads x key_dim); None in attention
-                to the source, which stores nothing new.
-            new_values: The values of the new tokens, (hypotheses, heads x value_dim); None in
-                attention to the source.
+            new_keys: The keys of the new tokens, (hypotheses, heads x key_dim); or None.
+            new_values: Their values, (hypotheses, heads x value_dim); or None.
             keys: The stored keys, (stored sentences, heads, capacity, key_dim). Only the first
                 positions are in use. Finished sentences may still be stored.
             values: The stored values, (stored sentences, heads, capacity, value_dim).
@@ -336,17 +333,13 @@ class KVCache:
         assert self._library is not None
         _, heads, capacity, key_dim = keys.shape
         value_dim = values.size(3)
-        hypotheses = query.size(0)
-        hypotheses_of_sentence = hypotheses // self._sentences
-        # How many elements the hypotheses are apart in each tensor of new tokens. C++ ignores the
-        # number for a tensor that is None.
+        # How many elements the hypotheses are apart in each tensor; not read if it is None.
         query_stride = query.stride(0)
         key_stride = 0 if new_keys is None else new_keys.stride(0)
         value_stride = 0 if new_values is None else new_values.stride(0)
-        # As long as all sentences are stored in their order, sentence i is in row i.
+        # Without `_rows`, sentence i is in row i.
         rows = torch.arange(self._sentences) if self._rows is None else self._rows
-        weighted_sums = keys.new_empty(hypotheses, heads * value_dim)
-        # In the order of the parameters of the C++ function.
+        weighted_sums = keys.new_empty(len(query), heads * value_dim)
         arguments = [
             query,
             new_keys,
@@ -360,7 +353,7 @@ class KVCache:
             rows,  # The row of each sentence in `keys` and `values`.
             mask.contiguous(),
             self._sentences,
-            hypotheses_of_sentence,
+            len(query) // self._sentences,  # The hypotheses of a sentence.
             heads,
             key_dim,
             value_dim,

@@ -162,7 +162,9 @@ def tex_text(text: str) -> str:
 
 
 def _latex_groups(columns: Sequence[Column]) -> tuple[list[str], list[str]]:
-    """Return the line above the heads of a LaTeX table, which names groups of columns.
+    """Return the cells above the heads of a LaTeX table, and the rules (lines) under these cells.
+
+    The cells name groups of columns, such as a test set with two metrics.
 
     Args:
         columns: The columns. Neighbors with the same group, such as a test set, get a common cell,

@@ -66,7 +66,7 @@ class ScoreRow(NamedTuple):
         mfu: The model FLOPs utilization, 0 to 1.
         device: The machines of the training runs; None if they are not known.
         baseline: The name of the row that the system is compared with; None for the baseline.
-        is_too_low: Whether all translations match too few 4-grams for a test
+        matches_too_few_4_grams: Whether all translations match too few 4-grams for a test
             (scoring/minimum_for_test.py).
         is_trained: Whether the system is trained here.
         task: The name of the table (tasks.py).
@@ -116,7 +116,7 @@ class ScoreRow(NamedTuple):
     mfu: float
     device: str | None
     baseline: str | None
-    is_too_low: bool
+    matches_too_few_4_grams: bool
     is_trained: bool
     task: str
     row_name: str

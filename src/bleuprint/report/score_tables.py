@@ -182,7 +182,7 @@ def best_row_names(scores: pd.DataFrame, metric: str, ordered_as: str | None = N
     if len(rows) < 2:
         return set()
     systems = scores.drop_duplicates("row_name")
-    cannot_be_tested = (systems.why_untested != "") | systems.is_too_low
+    cannot_be_tested = (systems.why_untested != "") | systems.matches_too_few_4_grams
     untested_names = set(systems.row_name[cannot_be_tested])
     has_baseline = systems.baseline.isin(systems.row_name)
     compared_names = set(systems.row_name[has_baseline])

@@ -38,7 +38,7 @@ class ComparedSystem(Protocol):
         """Whether this experiment trains the system; otherwise its translations are given."""
 
     @property
-    def is_too_low(self) -> bool:
+    def matches_too_few_4_grams(self) -> bool:
         """Whether its translations match too few 4-grams of the references, with every seed."""
 
     @property
@@ -67,9 +67,9 @@ def reason_not_tested_against(baseline: ComparedSystem, system: ComparedSystem) 
     are_trained = baseline.is_trained and system.is_trained
     # With several seeds, two trained systems are compared by their scores with each seed.
     is_tested_over_seeds = are_trained and system.seeds > 1
-    are_both_too_low = baseline.is_too_low and system.is_too_low
+    match_both_too_few = baseline.matches_too_few_4_grams and system.matches_too_few_4_grams
     # The attributes may be NumPy's numbers and booleans, so they are converted.
-    return reason_not_tested(int(system.lines), not is_tested_over_seeds, bool(are_both_too_low))
+    return reason_not_tested(int(system.lines), not is_tested_over_seeds, bool(match_both_too_few))
 
 
 def system_columns(records: Records) -> pd.DataFrame:
@@ -98,9 +98,11 @@ def system_columns(records: Records) -> pd.DataFrame:
     systems = systems.join(_mean_costs(runs))
     # Some metrics are not compared, and lack the baseline; `first` skips missing values.
     systems["baseline"] = metrics.groupby(SYSTEM_AND_TEST).baseline.first()
+    # Translations that share too few 4-grams with the references get a BLEU near 0, whose
+    # differences depend on chance. A system is marked if that holds for each of its seeds.
     seeds_with_few_matches = _count_seeds_with_few_matches(metrics)
     seeds_with_few_matches = seeds_with_few_matches.reindex(systems.index, fill_value=0)
-    systems["is_too_low"] = seeds_with_few_matches == systems.seeds
+    systems["matches_too_few_4_grams"] = seeds_with_few_matches == systems.seeds
     # Only systems that were trained here have the hash of a training.
     systems["is_trained"] = systems.training_sha256.notna()
     systems = systems.reset_index()

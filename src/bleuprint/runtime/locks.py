@@ -38,12 +38,14 @@ class FileLock(filelock.FileLock):
     """
 
     def __init__(self, lock_file: str | Path, timeout: float = -1) -> None:
-        """Name the file of the lock.
+        """Create the lock, which is not held yet.
 
         Args:
-            lock_file: The file; it is created if it does not exist.
+            lock_file: The file to lock; it is created if it does not exist.
             timeout: The seconds to wait in `acquire`; -1 waits without a limit.
         """
+        # On a file system without locks, filelock could use the existence of a file in their place
+        # ("soft"). But that file would remain after a kill, and nothing could get the lock again.
         super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
 
     def acquire_or_notify(

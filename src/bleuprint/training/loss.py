@@ -57,7 +57,9 @@ def batch_loss(
 
     Args:
         model: The model.
-        batch: The batch, on the model's device: padded, or packed, without padding.
+        batch: The batch, on the model's device. In a padded batch, short sentences are filled up
+            with PAD. In a packed one, sentences stand one after the other, and only its end is
+            filled up.
         smoothing: The probability that label smoothing takes from the label, such as 0.1.
         smoothing_target: Which tokens get this probability: `uniform`, all tokens; or `non_target`,
             the tokens other than the label and PAD.
