@@ -1,12 +1,14 @@
-"""An argument that a shell left empty is named by its option or its place."""
+"""A message names an argument that a shell left empty, by its option or its position.
+
+A shell passes an empty argument for "$NAME" if the variable NAME is not set.
+"""
 
 import pytest
 
 from bleuprint.runtime.arguments import describe_empty_argument
 
-END = " is empty: is a variable not set?"
 
-
+@pytest.mark.parametrize("command", ["", "bleuprint verify"], ids=["options", "with command"])
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -19,29 +21,38 @@ END = " is empty: is a variable not set?"
         ["-n", "3"],
     ],
 )
-def test_arguments_that_name_something(arguments):
-    assert describe_empty_argument(arguments) == ""
-    assert describe_empty_argument(arguments, "bleuprint verify") == ""
+def test_no_message_is_returned_if_all_arguments_have_text(arguments, command):
+    assert describe_empty_argument(arguments, command) == ""
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("arguments", "name"),
     [
-        (["--corpus="], "--corpus"),
-        (["a", "--corpus= "], "--corpus"),
-        (["--corpus", ""], "--corpus"),
-        (["a", "--corpus", " \t"], "--corpus"),
-        ([""], "argument 1"),
-        (["a", "b", "  "], "argument 3"),
-        (["-n", ""], "argument 2"),
-        (["a", "", ""], "argument 2"),
+        pytest.param(["--corpus="], "--corpus", id="option=value"),
+        pytest.param(["a", "--corpus= "], "--corpus", id="option=space"),
+        pytest.param(["--corpus", ""], "--corpus", id="option value"),
+        pytest.param(["a", "--corpus", " \t"], "--corpus", id="option spaces"),
+        pytest.param([""], "argument 1", id="only argument"),
+        pytest.param(["a", "b", "  "], "argument 3", id="last argument"),
+        pytest.param(["-n", ""], "argument 2", id="after a short option"),
+        pytest.param(["a", "", ""], "argument 2", id="two empty arguments"),
     ],
 )
-def test_the_first_empty_argument_is_named(arguments, named):
-    assert describe_empty_argument(arguments) == f"{named}{END}"
+def test_the_message_names_the_first_empty_argument(arguments, name):
+    message = describe_empty_argument(arguments)
+
+    assert message == f"{name} is empty: is a variable not set?"
 
 
-def test_a_place_is_of_the_whole_command_line():
-    said = describe_empty_argument(["my file", ""], "bleuprint compare")
-    assert said == f"argument 2 of bleuprint compare 'my file' ''{END}"
-    assert describe_empty_argument(["--corpus", ""], "bleuprint compare") == f"--corpus{END}"
+def test_an_argument_without_an_option_is_shown_with_the_whole_command():
+    """Its number alone would not tell the user which word of the command is meant."""
+    message = describe_empty_argument(["my file", ""], "bleuprint compare")
+
+    expected = "argument 2 of bleuprint compare 'my file' '' is empty: is a variable not set?"
+    assert message == expected
+
+
+def test_an_empty_option_is_shown_without_the_command():
+    message = describe_empty_argument(["--corpus", ""], "bleuprint compare")
+
+    assert message == "--corpus is empty: is a variable not set?"

@@ -1,3 +1,5 @@
+"""Work is divided among processes: results, errors, signals, and how the processes end."""
+
 import os
 import signal
 import subprocess
@@ -12,99 +14,144 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.process_pool import map_parts
 
 
-def double(numbers):
-    time.sleep(0.002 * (5 - numbers[0] % 5))
-    return [2 * number for number in numbers], os.getpid()
+def in_each_process(function):
+    """Return the argument `prepare` of map_parts: it returns the function to apply to each part."""
+    return partial(return_function, function)
 
 
-def refuse(numbers):
-    if 6 in numbers:
-        raise UserError("six")
-    return numbers
-
-
-def die(numbers):
-    if 6 in numbers:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return numbers
-
-
-def give(function):
+def return_function(function):
+    """Return the argument; a lambda could not be sent to another process."""
     return function
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_results_are_in_order(count):
-    results = list(map_parts(partial(give, double), ([i] for i in range(30)), count))
-    assert [numbers for numbers, _ in results] == [[2 * i] for i in range(30)]
-    assert (os.getpid() in {pid for _, pid in results}) == (count == 1)
+def double_slowly(number):
+    """Return twice the number, and the id of the process; some numbers take longer than others."""
+    time.sleep(0.002 * (5 - number % 5))
+    return 2 * number, os.getpid()
 
 
-def test_a_few_parts_start_no_processes():
-    """Three sentences are translated sooner than processes start."""
-    results = list(map_parts(partial(give, double), ([i] for i in range(3)), 4))
-    assert [numbers for numbers, _ in results] == [[0], [2], [4]]
-    assert {pid for _, pid in results} == {os.getpid()}
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_are_in_the_order_of_the_parts(workers):
+    """The time that a part takes varies, so several processes finish in another order."""
+    results = list(map_parts(in_each_process(double_slowly), range(30), workers))
+
+    doubled = [result for result, _ in results]
+    assert doubled == list(range(0, 60, 2))
 
 
-def test_parts_are_taken_only_as_they_are_needed():
-    taken = []
-    parts = ([taken.append(i) or i] for i in range(1000))
-    results = map_parts(partial(give, refuse), parts, 2)
+@pytest.mark.parametrize(
+    ("parts", "workers", "is_done_here"),
+    [
+        pytest.param(30, 1, True, id="one worker"),
+        pytest.param(30, 2, False, id="two workers"),
+        pytest.param(3, 4, True, id="three parts"),
+    ],
+)
+def test_work_for_one_worker_or_of_few_parts_is_done_in_this_process(parts, workers, is_done_here):
+    """Starting processes would take longer than, for example, translating three sentences."""
+    results = list(map_parts(in_each_process(double_slowly), range(parts), workers))
+
+    process_ids = {process_id for _, process_id in results}
+    if is_done_here:
+        assert process_ids == {os.getpid()}
+    else:
+        assert os.getpid() not in process_ids
+    assert [result for result, _ in results] == list(range(0, 2 * parts, 2))
+
+
+def test_only_a_few_parts_are_read_ahead_of_the_results():
+    """A corpus may not fit into memory."""
+    parts_read = []
+
+    def generate_parts():
+        for number in range(1000):
+            parts_read.append(number)
+            yield number
+
+    results = map_parts(in_each_process(double_slowly), generate_parts(), 2)
     next(results)
     results.close()
-    assert len(taken) < 20
+
+    assert len(parts_read) < 20
 
 
-def test_a_mistake_found_by_a_worker_reaches_the_user():
+def refuse_six(number):
+    """Raise an error about the number 6, as about a mistake in the user's text."""
+    if number == 6:
+        raise UserError("six")
+    return number
+
+
+def test_an_error_in_a_worker_process_is_raised_here():
     with pytest.raises(UserError, match="six"):
-        list(map_parts(partial(give, refuse), ([i] for i in range(30)), 2))
+        list(map_parts(in_each_process(refuse_six), range(30), 2))
 
 
-def test_a_killed_worker_is_reported_in_one_line():
+def kill_this_process_at_six(number):
+    """Kill the process that works on the number 6, as the kernel does if memory is exhausted."""
+    if number == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_killed_worker_process_is_reported_as_a_user_error():
+    """A user error is printed in one line, without a traceback."""
     with pytest.raises(UserError, match="worker process was killed"):
-        list(map_parts(partial(give, die), ([i] for i in range(30)), 2))
+        list(map_parts(in_each_process(kill_this_process_at_six), range(30), 2))
 
 
-def interrupted(part):
+def send_sigterm_to_this_process(part):
+    """Send SIGTERM to the process that works on a part, and return the part."""
     os.kill(os.getpid(), signal.SIGTERM)
     return part
 
 
-def test_signals_are_left_to_the_parent():
-    parts = range(10)
-    assert list(map_parts(partial(give, interrupted), iter(parts), 2)) == list(parts)
+def test_worker_processes_ignore_sigterm():
+    """A cluster sends SIGTERM to all processes; the parent decides when its workers end."""
+    results = map_parts(in_each_process(send_sigterm_to_this_process), range(10), 2)
+
+    assert list(results) == list(range(10))
 
 
-SLEEPER = r"""
-import os, sys, time
-from functools import partial
+# Two workers print their process ids and then sleep for a minute.
+SLEEPING_WORKERS = r"""
+import os, time
 from bleuprint.runtime.process_pool import map_parts
-def work(part):
-    os.write(1, b"%d\n" % os.getpid())  # in one piece: two processes write
+def sleep(part):
+    os.write(1, b"%d\n" % os.getpid())  # a single write: lines of two processes are not mixed
     time.sleep(60)
-def give(): return work
+def prepare(): return sleep
 if __name__ == "__main__":
-    list(map_parts(give, ([i] for i in range(30)), 2))
+    list(map_parts(prepare, range(30), 2))
 """
 
 
-def test_workers_end_with_a_killed_parent(tmp_path):
-    script = tmp_path / "sleeper.py"
-    script.write_text(SLEEPER)
+def test_workers_end_if_their_parent_is_killed(tmp_path):
+    """Otherwise the workers of a killed command would take memory until the machine restarts."""
+    script = tmp_path / "sleeping_workers.py"
+    script.write_text(SLEEPING_WORKERS)
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
-    pids = [int(parent.stdout.readline()) for _ in range(2)]
+    worker_ids = [int(parent.stdout.readline()), int(parent.stdout.readline())]
+
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and any(map(_running, pids)):
+
+    wait_for_end(worker_ids, seconds=60)
+    assert not is_running(worker_ids[0])
+    assert not is_running(worker_ids[1])
+
+
+def wait_for_end(process_ids, seconds):
+    """Wait until all of these processes have ended, at most so many seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(map(is_running, process_ids)):
         time.sleep(0.05)
-    assert not any(map(_running, pids))
 
 
-def _running(pid):
+def is_running(process_id):
+    """Return whether a process runs; a zombie (state Z) has ended."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         return False
-    return state != "Z"
+    return fields[0] != "Z"
