@@ -63,8 +63,16 @@ OTHERS = {
 }
 
 
-def process(folder, script, **variables):
-    """A Python process in a folder whose system `micro` on `toy` has portable arithmetic."""
+def run_script(folder, script, **variables):
+    """Run a Python script in a new process, and return the finished process.
+
+    Args:
+        folder: A folder, which becomes a project whose system `micro` on the corpus `toy` has
+            portable arithmetic.
+        script: The source of the script.
+        **variables: Environment variables of the process. No other variable of the libraries that
+            compute is set.
+    """
     resolved = {"runs": {"micro": {"toy": {"arithmetic": "portable"}}}}
     (folder / "reports").mkdir(exist_ok=True)
     (folder / "reports/resolved.json").write_text(json.dumps(resolved))
@@ -79,36 +87,51 @@ def process(folder, script, **variables):
     )
 
 
-def result(folder, script, **variables):
-    done = process(folder, script, **variables)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def printed_json(folder, script, **variables):
+    """Run a script that prints JSON (see `run_script` for the arguments); return its value."""
+    process = run_script(folder, script, **variables)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
-def test_a_restart_leaves_our_variables_of_these_libraries_and_all_of_others(tmp_path):
+def test_a_restart_drops_the_variables_of_computing_libraries_that_the_user_has_set(tmp_path):
+    """They could change the bytes of a training. The variables of other libraries are kept."""
     kept = {"HOME": str(tmp_path), "TORCH_LOGS": "", "GOMP_SPINCOUNT": "7", "MALLOC_ARENA_MAX": "1"}
-    found = result(tmp_path, SHOW, **kept, **OTHERS, **HARMFUL)
-    assert kept.items() <= found.items()
-    assert PORTABLE.items() <= found.items()
-    assert library_variables(found) == library_variables({**PORTABLE, **VARIABLES})
+    dropped = OTHERS | HARMFUL
+
+    environment = printed_json(tmp_path, SHOW, **kept, **dropped)
+
+    assert kept.items() <= environment.items()
+    assert PORTABLE.items() <= environment.items()
+    assert library_variables(environment) == library_variables(PORTABLE | VARIABLES)
 
 
-def test_variables_of_these_libraries_change_no_byte(tmp_path):
-    expected = result(tmp_path, TRAIN)
-    assert result(tmp_path, TRAIN, **OTHERS, **HARMFUL) == expected
+def test_a_portable_training_computes_the_same_bytes_with_all_variables_set(tmp_path):
+    """The script TRAIN prints hashes of what a small training computes."""
+    expected = printed_json(tmp_path, TRAIN)
+
+    assert printed_json(tmp_path, TRAIN, **OTHERS, **HARMFUL) == expected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "value"), sorted({**OTHERS, **HARMFUL}.items()))
-def test_no_variable_of_these_libraries_changes_a_byte(tmp_path, made_once, name, value):
-    def make(folder):
+@pytest.mark.parametrize(("name", "value"), sorted((OTHERS | HARMFUL).items()))
+def test_a_portable_training_computes_the_same_bytes_with_each_variable(
+    tmp_path, made_once, name, value
+):
+    """The script TRAIN prints hashes of what a small training computes."""
+
+    def train_without_variables(folder):
         folder.mkdir()
-        (folder / "expected.json").write_text(json.dumps(result(folder, TRAIN)))
+        (folder / "expected.json").write_text(json.dumps(printed_json(folder, TRAIN)))
 
-    expected = json.loads((made_once("portable-bytes", make) / "expected.json").read_text())
-    assert result(tmp_path, TRAIN, **{name: value}) == expected
+    folder = made_once("portable-bytes", train_without_variables)
+    expected = json.loads((folder / "expected.json").read_text())
+
+    assert printed_json(tmp_path, TRAIN, **{name: value}) == expected
 
 
+# Prints a list: the deviation found at the start (None if the state is portable), then the one that
+# is found after each change. CHANGES are pairs of statements: a change, and one that undoes it.
 STATES = """
 import ctypes, json, os, torch
 from bleuprint.runtime import arithmetic_state
@@ -125,7 +148,8 @@ print(json.dumps([sound, *(deviation(*each) for each in CHANGES)]))
 """
 
 
-def test_each_state_that_differs_is_found(tmp_path):
+def test_each_setting_that_makes_arithmetic_unportable_is_described(tmp_path):
+    """The key of each entry changes a setting of torch or its libraries; the value undoes it."""
     changes = {
         "torch.set_num_threads(2)": "torch.set_num_threads(1)",
         "library.MKL_Set_Num_Threads_Local(2)": "library.MKL_Set_Num_Threads_Local(0)",
@@ -138,9 +162,11 @@ def test_each_state_that_differs_is_found(tmp_path):
         "torch.set_flush_denormal(True)": "torch.set_flush_denormal(False)",
     }
     script = RESTART + STATES.replace("CHANGES", repr([*changes.items()]))
-    sound, *found = result(tmp_path, script)
-    assert sound is None
-    assert found == [
+
+    at_start, *after_changes = printed_json(tmp_path, script)
+
+    assert at_start is None
+    assert after_changes == [
         "torch computes with 2 threads instead of 1",
         "MKL computes with 2 threads instead of 1",
         "torch's default type is torch.float64 instead of torch.float32",
@@ -161,53 +187,70 @@ double pow(double base, double exponent) {
 
 
 @needs_programs("gcc")
-def test_a_preloaded_library_that_computes_otherwise_is_refused_in_one_line(tmp_path):
+def test_a_preloaded_library_with_another_power_function_is_refused(tmp_path):
+    """LD_PRELOAD replaces pow() of the C library, by which the learning rate is computed.
+
+    The check computes a known value, and finds that its last bit differs.
+    """
     (tmp_path / "pow.c").write_text(POW)
     library = tmp_path / "libpow.so"
     command = ["gcc", "-shared", "-fPIC", "-fno-builtin", "-o", library, "pow.c", "-lm"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    done = process(tmp_path, CHECK, LD_PRELOAD=str(library))
-    assert done.stderr == (
+
+    process = run_script(tmp_path, CHECK, LD_PRELOAD=str(library))
+
+    assert process.returncode == 1
+    assert process.stderr == (
         "bleuprint: error: systems.micro.arithmetic portable: a test computation gives other bytes "
         f"than elsewhere: unset the variable that causes it, one of LD_PRELOAD={library}; "
         "or set native\n"
     )
-    assert done.returncode == 1
-    assert process(tmp_path, CHECK).returncode == 0
 
 
-def test_a_module_that_sets_a_variable_at_each_start_is_refused_in_one_line(tmp_path):
-    """As a cluster's sitecustomize: a restart cannot remove the variable."""
+def test_the_arithmetic_of_this_machine_is_portable(tmp_path):
+    assert run_script(tmp_path, CHECK).returncode == 0
+
+
+def test_a_variable_that_a_module_sets_at_each_start_of_python_is_refused(tmp_path):
+    """Python runs sitecustomize.py at each start, so a restart cannot remove the variable."""
     (tmp_path / "site").mkdir()
     setting = 'import os\nos.environ["MKL_NUM_THREADS"] = "2"\n'
     (tmp_path / "site" / "sitecustomize.py").write_text(setting)
     paths = os.pathsep.join([str(tmp_path / "site"), *PATHS])
-    done = process(tmp_path, CHECK, PYTHONPATH=paths)
+
+    process = run_script(tmp_path, CHECK, PYTHONPATH=paths)
+
+    assert process.returncode == 1
     threads = r"(torch|MKL) computes with 2 threads instead of 1"
     assert re.fullmatch(
         rf"bleuprint: error: systems.micro.arithmetic portable: {threads}: unset the variable that "
         r"causes it, one of MKL_NUM_THREADS=2; or set native\n",
-        done.stderr,
-    ), done.stderr
-    assert done.returncode == 1
+        process.stderr,
+    ), process.stderr
 
 
-def test_the_bytes_of_this_version_of_torch_are_known(tmp_path):
+def test_the_test_computation_gives_the_known_bytes_of_this_version_of_torch(tmp_path):
     """If this fails for a new version of torch, add the hash that it shows to PROBE_DIGESTS.
 
     Before that, run it on an Intel and on an AMD processor: both must show the same hash.
     """
     script = RESTART + "import json\nfrom bleuprint.runtime.arithmetic_state import probe_digest\n"
-    found = result(tmp_path, script + "print(json.dumps(probe_digest()))")
+
+    digest = printed_json(tmp_path, script + "print(json.dumps(probe_digest()))")
+
     if torch.__version__ in PROBE_DIGESTS:
-        assert found == PROBE_DIGESTS[torch.__version__]
+        assert digest == PROBE_DIGESTS[torch.__version__]
     else:
-        assert not torch.__version__.endswith("+cpu"), f"add {torch.__version__}: {found}"
+        # Versions for GPUs are not in PROBE_DIGESTS.
+        assert not torch.__version__.endswith("+cpu"), f"add {torch.__version__}: {digest}"
 
 
-def test_a_probe_draws_no_number_that_others_would_have_drawn():
+def test_the_test_computation_keeps_the_state_of_the_random_numbers():
+    """It runs before a training, whose random numbers must not depend on it."""
     torch.manual_seed(3)
     expected = torch.rand(2)
+
     torch.manual_seed(3)
     arithmetic_state.probe_digest()
+
     assert torch.equal(torch.rand(2), expected)

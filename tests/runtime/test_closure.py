@@ -42,71 +42,125 @@ def project(tmp_path):
     return tmp_path
 
 
-def test_what_a_script_imports_directly_and_through_others(project):
-    rules = {f"rules/{name}.py" for name in ("__init__", "one", "users")}
-    of_text = {"text/__init__.py", "text/words.py", "text/words.cpp"}
+def test_a_training_depends_on_the_modules_and_data_that_it_imports(project):
+    """train.py imports model/net.py; net.py imports text inside a function; text imports rules.
+
+    A package that is imported counts with its data (table.csv), C++ sources and user rules.
+    """
     assert SourceTree(project).closure("train") == {
         "model/net.py",
         "model/table.csv",
-        *of_text,
-        *rules,
+        "text/__init__.py",
+        "text/words.py",
+        "text/words.cpp",
+        "rules/__init__.py",
+        "rules/one.py",
+        "rules/users.py",
     }
-    # the report is decided by all packages but the command line
-    of_report = {"report/page.py", "report/templates/page.html", "tracking/store.py"}
-    assert SourceTree(project).closure("report") == of_report
 
 
-def test_the_text_of_the_phrasebook_decides_what_download_writes():
-    closures = {name: SourceTree(ROOT).closure(name) for name in ("download", "clean", "train")}
-    text = "corpus/phrasebook/phrasebook.tar.xz"
-    assert [name for name, files in closures.items() if text in files] == ["download"]
+def test_the_report_depends_on_its_templates_and_not_on_the_command_line(project):
+    """page.py imports tracking/store.py and cli/main.py; the latter cannot change a report."""
+    assert SourceTree(project).closure("report") == {
+        "report/page.py",
+        "report/templates/page.html",
+        "tracking/store.py",
+    }
+
+
+def test_only_the_download_stage_depends_on_the_text_of_the_phrasebook():
+    """The phrasebook is a corpus in the package; `download` writes its text as files."""
+    phrasebook = "corpus/phrasebook/phrasebook.tar.xz"
+    code = SourceTree(ROOT)
+
+    assert phrasebook in code.closure("download")
+    assert phrasebook not in code.closure("clean")
+    assert phrasebook not in code.closure("train")
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "changes"),
+    ("file", "new_text", "changed_stages"),
     [
-        ("model/net.py", NET.replace("\n", "\n    '''Doc.'''\n", 1), ""),
-        ("text/words.py", "MORE = 1", "train"),
-        ("model/table.csv", "2", "train"),
-        ("text/words.cpp", "// a comment\nint n = 1;", ""),
-        ("text/words.cpp", "int n = 2;", "train"),
-        ("rules/new.py", "NEW = 1", "train"),
-        ("model/alone.py", "MORE = 1", ""),
-        ("runtime/files.py", "MORE = 1", ""),
-        ("tracking/store.py", "MORE = 1", "report"),
-        ("report/templates/page.html", "<p>", "report"),
-        ("cli/main.py", "MORE = 1", ""),
+        pytest.param(
+            "model/net.py", NET.replace("\n", "\n    '''Doc.'''\n", 1), set(), id="docstring"
+        ),
+        pytest.param("text/words.py", "MORE = 1", {"train"}, id="module imported by train"),
+        pytest.param("model/table.csv", "2", {"train"}, id="data of train"),
+        pytest.param("text/words.cpp", "// a comment\nint n = 1;", set(), id="comment in C++"),
+        pytest.param("text/words.cpp", "int n = 2;", {"train"}, id="C++ code"),
+        pytest.param("rules/new.py", "NEW = 1", {"train"}, id="new rule"),
+        pytest.param("model/alone.py", "MORE = 1", set(), id="module that no stage imports"),
+        pytest.param("runtime/files.py", "MORE = 1", set(), id="runtime"),
+        pytest.param("tracking/store.py", "MORE = 1", {"report"}, id="module of the report"),
+        pytest.param("report/templates/page.html", "<p>", {"report"}, id="template"),
+        pytest.param("cli/main.py", "MORE = 1", set(), id="command line"),
     ],
 )
-def test_an_edit_changes_the_fingerprint_of_what_it_decides(project, file, text, changes):
+def test_an_edit_changes_the_fingerprints_of_the_stages_it_affects(
+    project, file, new_text, changed_stages
+):
+    """DVC runs a stage again if its fingerprint has changed; a comment must not cost a training."""
     before = code_fingerprints(project)
-    left = (".net.py.swp", "net.py~", "net.py.orig", "#net.py#.rej")
-    for name in left:
-        (project / "src/bleuprint/model" / name).write_text("x")
-    (project / "stages/.#train.py").symlink_to("me@host.1")  # Emacs' lock
-    assert code_fingerprints(project) == before
-    (project / "src/bleuprint" / file).write_text(text)
+
+    (project / "src/bleuprint" / file).write_text(new_text)
+
     after = code_fingerprints(project)
-    assert "".join(name for name in before if before[name] != after[name]) == changes
+    assert before.keys() == {"train", "report"}
+    assert {stage for stage in before if before[stage] != after[stage]} == changed_stages
 
 
-def test_the_real_training_is_decided_by_its_own_packages(tmp_path):
-    code = SourceTree(ROOT)
-    train = code.closure("train")
-    assert {"model/transformer.py", "training/trainer.py", "dataset/batching.py"} <= train
-    packages = {path.partition("/")[0] for path in train}
+@pytest.mark.parametrize("name", [".net.py.swp", "net.py~", "net.py.orig", "#net.py#.rej"])
+def test_backup_files_of_editors_do_not_change_fingerprints(project, name):
+    before = code_fingerprints(project)
+
+    (project / "src/bleuprint/model" / name).write_text("x")
+
+    assert code_fingerprints(project) == before
+
+
+def test_the_lock_of_an_editor_does_not_change_fingerprints(project):
+    """Emacs marks a file that is being edited by a link that leads nowhere."""
+    before = code_fingerprints(project)
+
+    (project / "stages/.#train.py").symlink_to("me@host.1")
+
+    assert code_fingerprints(project) == before
+
+
+def test_a_training_of_this_project_depends_on_six_packages():
+    files = SourceTree(ROOT).closure("train")
+
+    assert {"model/transformer.py", "training/trainer.py", "dataset/batching.py"} <= files
+    packages = {path.partition("/")[0] for path in files}
     assert packages == {"dataset", "model", "native", "scoring", "text", "training"}
-    scripts = {path.stem for path in (ROOT / "stages").glob("*.py")}
-    assert code_fingerprints(ROOT).keys() == scripts - {"resolve"}
-    # elsewhere, the same
-    for name in ("src", "stages"):
+
+
+def test_every_stage_but_resolve_has_a_fingerprint():
+    """`resolve` runs each time, so it needs none."""
+    stages = {path.stem for path in (ROOT / "stages").glob("*.py")}
+
+    assert code_fingerprints(ROOT).keys() == stages - {"resolve"}
+
+
+def test_a_copy_of_the_project_has_the_same_fingerprints(tmp_path):
+    """Results of one machine are valid on another, whatever the path of the project is."""
+    for folder in ("src", "stages"):
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+
     assert code_fingerprints(tmp_path) == code_fingerprints(ROOT)
 
 
 def paths_of(name, value):
-    """The paths that a constant of the module closure names; none of other values."""
+    """Return the paths that a constant of the module closure contains.
+
+    Args:
+        name: The name of an attribute of the module; only constants have capital letters.
+        value: The value of the attribute: the name of a script, a path, or several paths.
+
+    Returns:
+        The paths below the project's root; an empty list for an attribute that is not a constant.
+    """
     if not name.isupper() or name.startswith("_"):
         return []
     if name.endswith("_SCRIPT"):
@@ -115,10 +169,13 @@ def paths_of(name, value):
     return [ROOT / "src" / "bleuprint" / path for path in paths]
 
 
-def test_every_path_that_the_closure_names_exists():
+def test_every_path_in_the_constants_of_the_module_exists():
+    """A path of a file that was renamed would silently drop the file from all fingerprints."""
     paths = []
     for name, value in vars(closure).items():
         paths += paths_of(name, value)
+
+    # Two constants, to make sure that paths_of finds them.
     assert ROOT / "src/bleuprint/serving/translator.py" in paths
     assert ROOT / "stages/report.py" in paths
     assert [path for path in paths if not path.exists()] == []

@@ -8,37 +8,50 @@ from bleuprint.runtime import code
 
 
 @pytest.mark.parametrize(
-    ("head", "edited", "expected"),
+    ("head", "changed_files", "expected"),
     [
-        (b"abc1\n", b"", "abc1"),
-        (b"abc1\n", b"src/bleuprint/cli/app.py\n", "abc1+"),
-        (b"", b"", None),
-        (b"", b"src/bleuprint/cli/app.py\n", None),
+        pytest.param(b"abc1\n", b"", "abc1", id="committed"),
+        pytest.param(b"abc1\n", b"src/bleuprint/cli/app.py\n", "abc1+", id="edited"),
+        pytest.param(b"", b"", None, id="no repository"),
+        pytest.param(b"", b"src/bleuprint/cli/app.py\n", None, id="no commit yet"),
     ],
 )
-def test_a_commit_is_marked_if_the_code_differs_from_it(monkeypatch, head, edited, expected):
-    def git(_, command, *arguments):
+def test_a_plus_after_the_commit_marks_edited_code(monkeypatch, head, changed_files, expected):
+    """Results of edited code cannot be reproduced from the commit alone."""
+
+    def git_output(_, command, *arguments):
         if command == "rev-parse":
             return head
+        # The other command lists changed files, only of what decides results.
         assert arguments[-3:] == ("src", "stages", "dvc.yaml")
-        return edited
+        return changed_files
 
-    monkeypatch.setattr(code, "git_output", git)
+    monkeypatch.setattr(code, "git_output", git_output)
+
     assert code.code_commit() == expected
 
 
-def test_git_says_nothing_outside_a_repository_or_where_it_is_missing(tmp_path, monkeypatch):
+def test_the_output_of_git_is_empty_outside_a_repository(tmp_path):
     assert code.git_output(tmp_path, "rev-parse", "HEAD") == b""
-    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_the_output_of_git_is_empty_if_git_is_not_installed(tmp_path, monkeypatch):
+    empty_folder = tmp_path
+    monkeypatch.setenv("PATH", str(empty_folder))
+
     assert code.git_output(tmp_path, "--version") == b""
 
 
-def test_versions_are_of_installed_libraries_in_a_fixed_order(monkeypatch):
+def test_library_versions_list_the_installed_libraries_in_a_fixed_order(monkeypatch):
+    """Torch comes first; sacremoses and subword-nmt are not installed here and are left out."""
     installed = {"sacrebleu": "2.6.0", "torch": "2.13.0"}
 
     def distributions(name):
-        found = SimpleNamespace(name=name, version=installed.get(name))
-        return [found] if name in installed else []
+        """Stand in for importlib.metadata.distributions: the installed versions of a library."""
+        if name not in installed:
+            return []
+        return [SimpleNamespace(name=name, version=installed[name])]
 
     monkeypatch.setattr(code, "distributions", distributions)
+
     assert code.library_versions() == "torch 2.13.0, sacrebleu 2.6.0"

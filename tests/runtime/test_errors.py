@@ -20,10 +20,10 @@ from bleuprint.runtime.streams import STDOUT
 
 @pytest.fixture
 def exit_status(monkeypatch):
-    """Return a function that runs `main` as a command does and returns its exit status."""
+    """Return a function that runs a function `main` as a command and returns its exit status."""
     monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
     monkeypatch.delenv(LAUNCHER_VARIABLE, raising=False)
-    # streams and signals are pytest's
+    # run_main would replace the streams and signals of pytest.
     signals = SimpleNamespace(
         enable_keyboard_interrupt=lambda: None, terminate_on_interrupt=lambda: None
     )
@@ -65,75 +65,113 @@ def raise_in_main(error):
         (FileNotFoundError(2, "No such file", "a.txt"), 1, "error: No such file: a.txt\n"),
     ],
 )
-def test_an_error_ends_a_command_with_its_status_and_one_line(
+def test_an_error_ends_a_command_with_its_status_and_message(
     exit_status, capsys, error, status, message
 ):
+    """Each message has one line, without a traceback; several errors have a line each."""
     assert exit_status(raise_in_main(error)) == status
     assert capsys.readouterr() == ("", f"bleuprint: {message}")
 
 
-def test_a_bug_keeps_its_traceback(exit_status, capsys):
+def test_an_unexpected_exception_is_printed_with_its_traceback(exit_status, capsys):
+    """It is a bug of ours, and the traceback shows where."""
     assert exit_status(raise_in_main(KeyError("no such key"))) == 1
+
     messages = capsys.readouterr().err
     assert messages.startswith("Traceback ")
     assert messages.endswith("KeyError: 'no such key'\n")
 
 
-def test_a_pipe_that_nobody_reads_ends_a_command_silently_with_status_141(exit_status, capsys):
+def test_a_closed_pipe_ends_a_command_silently_with_status_141(exit_status, capsys):
+    """In `bleuprint ... | head`, head ends first; 141 = 128 + 13 (SIGPIPE) is usual."""
     assert exit_status(raise_in_main(BrokenPipeError(32, "Broken pipe", STDOUT))) == 141
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_command_that_succeeds_calls_the_functions_in_at_success(exit_status, monkeypatch):
-    called = []
-    monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: called.append("after")])
-    assert exit_status(lambda: called.append("main")) == 0
-    assert called == ["main", "after"]
-
-
-@pytest.mark.parametrize("error", [UserError("bad"), SystemExit(2)])
-def test_a_command_that_fails_calls_no_function_in_at_success(exit_status, monkeypatch, error):
-    called = []
-    monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: called.append("after")])
-    status = exit_status(raise_in_main(error))
-    assert called == []
-    # argparse exits by itself
-    assert status == (2 if isinstance(error, SystemExit) else 1)
-
-
-@pytest.mark.parametrize("is_launched", [True, False])
-def test_a_launched_process_leaves_its_message_to_the_launcher(
-    exit_status, capsys, tmp_path, monkeypatch, is_launched
+def test_a_successful_command_calls_the_functions_in_at_success_at_its_end(
+    exit_status, monkeypatch
 ):
-    """Under torchrun alone, it is printed as well."""
-    path = tmp_path / "error.json"
-    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
-    if is_launched:
-        monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")
+    calls = []
+    monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: calls.append("at success")])
+
+    status = exit_status(lambda: calls.append("main"))
+
+    assert status == 0
+    assert calls == ["main", "at success"]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected_status"),
+    [
+        pytest.param(UserError("bad"), 1, id="user error"),
+        pytest.param(SystemExit(2), 2, id="argparse, which exits itself"),
+    ],
+)
+def test_a_failing_command_skips_the_functions_in_at_success(
+    exit_status, monkeypatch, error, expected_status
+):
+    calls = []
+    monkeypatch.setattr(errors, "AT_SUCCESS", [lambda: calls.append("at success")])
+
+    status = exit_status(raise_in_main(error))
+
+    assert status == expected_status
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("has_our_launcher", "expected_messages"),
+    [
+        pytest.param(True, "", id="our launcher"),
+        pytest.param(
+            False, "bleuprint: error: first\nbleuprint: error: second\n", id="torchrun alone"
+        ),
+    ],
+)
+def test_a_launched_process_writes_its_error_to_a_file_for_the_launcher(
+    exit_status, capsys, tmp_path, monkeypatch, has_our_launcher, expected_messages
+):
+    """Our launcher prints the message once for all processes; torchrun alone would not print it."""
+    error_file = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(error_file))
+    if has_our_launcher:
+        monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")  # The launcher's process id.
+
     assert exit_status(raise_in_main(UserErrors(["first", "second"]))) == 1
-    record = json.loads(path.read_text())
-    assert (record["message"], record["status"]) == ("first; second", 1)
-    messages = capsys.readouterr().err
-    assert messages == (
-        "" if is_launched else "bleuprint: error: first\nbleuprint: error: second\n"
-    )
+
+    record = json.loads(error_file.read_text())
+    assert record["message"] == "first; second"
+    assert record["status"] == 1
+    assert capsys.readouterr().err == expected_messages
 
 
-def test_a_message_that_cannot_be_left_to_the_launcher_is_printed(
+def test_a_launched_process_prints_its_error_if_the_file_cannot_be_written(
     exit_status, capsys, tmp_path, monkeypatch
 ):
+    """The folder of the file is missing; the message must not be lost."""
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "missing" / "error.json"))
-    monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")
+    monkeypatch.setenv(LAUNCHER_VARIABLE, "4711")  # The launcher's process id.
+
     assert exit_status(raise_in_main(UserError("bad"))) == 1
     assert capsys.readouterr().err == "bleuprint: error: bad\n"
 
 
-def test_one_line_even_where_no_stage_runs(capsys):
-    with errors.exit_on_error():
-        pass
+def test_exit_on_error_prints_user_errors_and_exits_with_status_one(capsys):
     with pytest.raises(SystemExit) as raised, errors.exit_on_error():
         raise UserErrors(["first", "second"])
+
     assert raised.value.code == 1
     assert capsys.readouterr().err == "bleuprint: error: first\nbleuprint: error: second\n"
+
+
+def test_exit_on_error_passes_unexpected_exceptions_on():
+    """They are bugs, for which Python prints a traceback."""
     with pytest.raises(KeyError), errors.exit_on_error():
         raise KeyError("a bug")
+
+
+def test_exit_on_error_does_nothing_after_a_success(capsys):
+    with errors.exit_on_error():
+        pass
+
+    assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""Fingerprints of settings: what they depend on, and what makes no difference."""
+"""Fingerprints of settings: which differences change them, and which do not."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from bleuprint.runtime.fingerprint import of_settings
 
 @dataclass
 class Length:
-    """A rule with one field."""
+    """A cleaning rule with an optional field."""
 
     most: int | None
     least: int | None = None
@@ -16,19 +16,22 @@ class Length:
 
 @dataclass
 class Ratio:
-    """Another rule with a field of the same name."""
+    """Another cleaning rule with a field of the same name."""
 
     most: int | None
 
 
-def test_it_is_the_sum_of_sorted_json():
-    text = '[{"Length": {"most": 3}}, {"a": [1, 2], "b": "ü"}, "x"]'
-    expected = hashlib.sha256(text.encode()).hexdigest()
-    assert of_settings(Length(3), {"b": "ü", "a": (1, 2)}, "x") == expected
+def test_a_fingerprint_is_the_sha_256_of_the_settings_as_sorted_json():
+    """A rule is written with its class; a field that is None is left out; keys are sorted."""
+    json_text = '[{"Length": {"most": 3}}, {"a": [1, 2], "b": "ü"}, "x"]'
+    expected = hashlib.sha256(json_text.encode()).hexdigest()
+
+    assert of_settings(Length(most=3, least=None), {"b": "ü", "a": (1, 2)}, "x") == expected
 
 
-def test_values_classes_and_their_order_count():
-    different = [
+def test_settings_with_other_values_classes_or_order_have_other_fingerprints():
+    """Two runs with equal fingerprints share their results, so a difference must not be missed."""
+    fingerprints = [
         of_settings(Length(3)),
         of_settings(Length(4)),
         of_settings(Ratio(3)),
@@ -39,12 +42,22 @@ def test_values_classes_and_their_order_count():
         of_settings({"a": None}),
         of_settings({}),
     ]
-    assert len(set(different)) == len(different)
+
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
-def test_what_is_not_set_and_the_order_of_keys_and_sets_make_no_difference():
-    assert of_settings(Length(3, None)) == of_settings(Length(3))
+def test_the_order_of_keys_does_not_change_a_fingerprint():
     assert of_settings({"a": 1, "b": 2}) == of_settings({"b": 2, "a": 1})
-    assert (
-        of_settings(frozenset("abc")) == of_settings(["a", "b", "c"]) == of_settings(tuple("abc"))
-    )
+
+
+def test_an_optional_field_without_a_value_does_not_change_a_fingerprint():
+    """So a new version may add an optional setting, and old results stay valid."""
+    assert of_settings(Length(most=3, least=None)) == of_settings(Length(most=3))
+
+
+def test_sets_tuples_and_lists_with_equal_items_have_equal_fingerprints():
+    """A set has no order: its items are sorted."""
+    expected = of_settings(["a", "b", "c"])
+
+    assert of_settings(frozenset({"c", "a", "b"})) == expected
+    assert of_settings(("a", "b", "c")) == expected

@@ -1,4 +1,4 @@
-"""Settings by dotted key: every kind of value, as it is written in params.yaml."""
+"""Settings by dotted key, with every kind of value written as in params.yaml."""
 
 from dataclasses import dataclass
 
@@ -7,25 +7,28 @@ from bleuprint.runtime.flatten import flatten_settings
 
 @dataclass
 class Schedule:
-    """Settings in settings; `from_` is called `from` in params.yaml."""
+    """Nested settings; Python reserves the word `from`, so the field `from_` stands for it."""
 
     lr: float
     from_: str | None
 
 
 @dataclass
-class Rule:
-    """A rule, which is named in place of its position."""
+class LengthRule:
+    """A cleaning rule, which has a name."""
 
     most: int
 
     @staticmethod
     def name():
+        """Return the name of the rule in params.yaml."""
         return "length"
 
 
-def test_nested_settings_have_dotted_keys():
-    settings = {"train": {"lr_schedule": Schedule(0.5, "base"), "seed": 3}, "beam": 4}
+def test_nested_settings_get_dotted_keys():
+    schedule = Schedule(lr=0.5, from_="base")
+    settings = {"train": {"lr_schedule": schedule, "seed": 3}, "beam": 4}
+
     assert flatten_settings(settings) == {
         "train.lr_schedule.lr": "0.5",
         "train.lr_schedule.from": "base",
@@ -34,12 +37,15 @@ def test_nested_settings_have_dotted_keys():
     }
 
 
-def test_what_is_not_set_is_left_out():
-    assert flatten_settings({"train": Schedule(0.5, None), "ema": None}) == {"train.lr": "0.5"}
+def test_settings_without_a_value_are_omitted():
+    settings = {"train": Schedule(lr=0.5, from_=None), "ema": None}
+
+    assert flatten_settings(settings) == {"train.lr": "0.5"}
 
 
-def test_truth_and_lists_are_written_as_in_yaml():
+def test_true_and_false_are_lower_case_and_lists_are_joined_with_commas():
     settings = {"joint": True, "plain": False, "seeds": [1, 2, 30], "flags": (True, "a")}
+
     assert flatten_settings(settings) == {
         "joint": "true",
         "plain": "false",
@@ -48,13 +54,19 @@ def test_truth_and_lists_are_written_as_in_yaml():
     }
 
 
-def test_an_empty_mapping_is_a_value_and_empty_settings_are_none():
-    assert flatten_settings({"clean": {}, "filter": []}) == {"clean": "{}", "filter": ""}
+def test_an_empty_mapping_or_list_inside_the_settings_is_a_value():
+    """`clean: {}` turns cleaning off, so it must be visible when two systems are compared."""
+    settings = {"clean": {}, "filter": []}
+
+    assert flatten_settings(settings) == {"clean": "{}", "filter": ""}
+
+
+def test_empty_settings_give_an_empty_result():
     assert flatten_settings({}) == {}
 
 
-def test_rules_are_named():
-    assert flatten_settings({"filter": [Rule(80)], "clean": (Rule(7),)}) == {
-        "filter.length.most": "80",
-        "clean.length.most": "7",
-    }
+def test_the_key_of_a_rule_contains_its_name_instead_of_its_position():
+    """A new rule before others would otherwise change the keys of all that follow."""
+    settings = {"filter": [LengthRule(most=80)], "clean": (LengthRule(most=7),)}
+
+    assert flatten_settings(settings) == {"filter.length.most": "80", "clean.length.most": "7"}

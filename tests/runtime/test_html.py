@@ -2,6 +2,7 @@
 
 import html
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,22 @@ from bleuprint.runtime.html import escape_markdown, template_environment
 from root import ROOT
 
 
-def test_values_are_escaped_and_undefined_names_raise(tmp_path):
+@pytest.fixture
+def template(tmp_path):
+    """A template that shows one value in bold."""
     (tmp_path / "a.html.j2").write_text("<b>{{ value }}</b>")
-    template = template_environment(tmp_path).get_template("a.html.j2")
-    assert template.render(value="<i>\"'&") == "<b>&lt;i&gt;&#34;&#39;&amp;</b>"
+    return template_environment(tmp_path).get_template("a.html.j2")
+
+
+def test_a_template_escapes_characters_with_a_meaning_in_html(template):
+    """Translations may contain tags, which the browser must show and not interpret."""
+    page = template.render(value="<i>\"'&")
+
+    assert page == "<b>&lt;i&gt;&#34;&#39;&amp;</b>"
+
+
+def test_a_value_that_a_template_lacks_is_an_error(template):
+    """Jinja's default would leave an empty place in the report."""
     with pytest.raises(UndefinedError, match="'value' is undefined"):
         template.render()
 
@@ -32,21 +45,33 @@ def test_values_are_escaped_and_undefined_names_raise(tmp_path):
         "a_ _b <https://host> <me@host>",
     ],
 )
-def test_text_in_markdown_is_shown_as_it_is(text):
-    """By an independent reader of CommonMark, with GFM's tables and strikethrough."""
+def test_escaped_text_in_markdown_is_shown_unchanged_as_plain_text(text):
+    """An independent Markdown reader, markdown-it, shows no link, image, heading or table.
+
+    Line breaks and repeated spaces become single spaces, since the text stands in a list item.
+    """
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
     page = reader.render(f"- name: {escape_markdown(text)}\n")
-    shown = re.fullmatch(r"<ul>\n<li>name: ([^<>]*)</li>\n</ul>\n", page)
-    assert shown and html.unescape(shown[1]) == " ".join(text.split()), page
+
+    # No < or > in the item: it contains no element of HTML.
+    item = re.fullmatch(r"<ul>\n<li>name: ([^<>]*)</li>\n</ul>\n", page)
+    assert item, page
+    assert html.unescape(item[1]) == " ".join(text.split())
 
 
-def test_templates_are_package_data():
-    """pyproject.toml's patterns cover every file that templates are made of."""
-    import tomllib
-
+def test_all_template_files_are_installed_with_the_package():
+    """Setuptools installs only files that match the patterns in pyproject.toml."""
     package = Path(bleuprint.__file__).parent
     content = tomllib.loads((ROOT / "pyproject.toml").read_text())
     patterns = content["tool"]["setuptools"]["package-data"]["bleuprint"]
-    packed = {path for pattern in patterns for path in package.glob(pattern)}
-    files = {p for p in package.rglob("*") if p.suffix in (".css", ".js", ".j2", ".html")}
-    assert len(files) > 20 and files <= packed
+
+    installed_files = set()
+    for pattern in patterns:
+        installed_files.update(package.glob(pattern))
+
+    template_files = set()
+    for suffix in (".css", ".js", ".j2", ".html"):
+        template_files.update(package.rglob(f"*{suffix}"))
+    assert len(template_files) > 20  # Otherwise they are searched for in the wrong folder.
+    assert template_files <= installed_files

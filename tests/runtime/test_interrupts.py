@@ -1,4 +1,4 @@
-"""Which processes change how Ctrl-C acts, and when."""
+"""Which programs change what Ctrl-C (the signal SIGINT) does, and when."""
 
 import enum
 import signal
@@ -14,8 +14,8 @@ from bleuprint.runtime import interrupts, pydantic_adapters
 
 
 @pytest.fixture(autouse=True)
-def kept_handler():
-    """Ctrl-C acts after a test as it did before."""
+def restored_handler():
+    """Restores after each test what Ctrl-C does."""
     before = signal.getsignal(signal.SIGINT)
     hook = sys.unraisablehook
     yield
@@ -24,6 +24,7 @@ def kept_handler():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
+# The command lines (sys.argv) of our command and stages, and of other programs.
 OURS = [
     ["/project/.venv/bin/bleuprint", "plan"],
     ["/project/src/bleuprint/__main__.py", "plan"],
@@ -33,58 +34,92 @@ OTHERS = [["/usr/bin/pytest"], ["notebook.py"], ["stages"], [""], []]
 
 
 @pytest.mark.parametrize("arguments", OURS)
-def test_ctrl_c_ends_a_command_or_stage_at_once(monkeypatch, arguments):
+def test_our_programs_choose_whether_ctrl_c_ends_them_or_raises_an_exception(
+    monkeypatch, arguments
+):
+    """SIG_DFL ends the process at once; default_int_handler raises KeyboardInterrupt."""
     monkeypatch.setattr(sys, "argv", arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
     interrupts.terminate_on_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+
     interrupts.enable_keyboard_interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("arguments", OTHERS)
-def test_a_program_that_imports_this_one_keeps_its_handler(monkeypatch, arguments):
+def test_a_program_that_imports_our_package_keeps_its_own_ctrl_c(monkeypatch, arguments):
+    """In a notebook, for example, Ctrl-C must stop a cell and not end Python."""
     monkeypatch.setattr(sys, "argv", arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
     interrupts.block_interrupts()
     interrupts.terminate_on_interrupt()
+
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    blocked_signals = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert signal.SIGINT not in blocked_signals
 
 
-@pytest.mark.parametrize(("module", "is_ours"), [("bleuprint", True), ("pytest", False)])
-def test_a_module_is_known_while_python_looks_for_it(monkeypatch, module, is_ours):
+@pytest.mark.parametrize(
+    ("module", "expected_handler"),
+    [("bleuprint", signal.SIG_DFL), ("pytest", signal.default_int_handler)],
+)
+def test_python_m_bleuprint_is_recognized_while_python_searches_the_module(
+    monkeypatch, module, expected_handler
+):
+    """Until Python has found the module of `python -m MODULE`, sys.argv starts with "-m".
+
+    SIG_DFL, which lets Ctrl-C end the process at once, is set only for our module.
+    """
     monkeypatch.setattr(sys, "argv", ["-m", "plan"])
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", module, "plan"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
     interrupts.terminate_on_interrupt()
-    assert (signal.getsignal(signal.SIGINT) is signal.SIG_DFL) == is_ours
+
+    assert signal.getsignal(signal.SIGINT) is expected_handler
 
 
-@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["ignored", "own"])
-def test_a_handler_of_the_caller_stays(monkeypatch, handler):
-    """Such as that of nohup."""
-    monkeypatch.setattr(sys, "argv", OURS[0])
+def do_nothing(*_):
+    """Handle Ctrl-C by ignoring it."""
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, do_nothing], ids=["ignored", "function"])
+def test_our_programs_keep_a_handler_that_others_have_set(monkeypatch, handler):
+    """Under nohup, for example, a program ignores Ctrl-C."""
+    monkeypatch.setattr(sys, "argv", ["/project/.venv/bin/bleuprint", "plan"])
     signal.signal(signal.SIGINT, handler)
+
     interrupts.terminate_on_interrupt()
     interrupts.enable_keyboard_interrupt()
+
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_what_comes_while_ctrl_c_is_held_acts_at_its_end(monkeypatch):
-    monkeypatch.setattr(sys, "argv", OURS[0])
-    came = []
-    signal.signal(signal.SIGINT, lambda *_: came.append("SIGINT"))
+def record_interrupts():
+    """Return a list to which each Ctrl-C from now on appends "SIGINT"."""
+    arrived = []
+    signal.signal(signal.SIGINT, lambda *_: arrived.append("SIGINT"))
+    return arrived
+
+
+def test_ctrl_c_while_interrupts_are_blocked_takes_effect_when_they_are_unblocked(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/project/.venv/bin/bleuprint", "plan"])
+    arrived = record_interrupts()
+
     interrupts.block_interrupts()
-    # to this thread: others of the process do not hold it
+    # Only this thread blocks the signal, so the signal is sent to this thread.
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-    assert came == []
+    assert arrived == []
+
     interrupts.terminate_on_interrupt()
-    assert came == ["SIGINT"]
+    assert arrived == ["SIGINT"]
 
 
 class Color(enum.Enum):
-    """A value during whose representation the user presses Ctrl-C."""
+    """An enumeration; its `repr` simulates a user who presses Ctrl-C at that moment."""
 
     RED = "red"
 
@@ -95,79 +130,97 @@ class Color(enum.Enum):
 
 @dataclass(frozen=True)
 class Paint:
-    """A document with that value."""
+    """A document with a field of that enumeration."""
 
     color: Literal[Color.RED]
 
 
-def test_ctrl_c_while_pydantic_builds_a_schema_is_no_error_of_the_schema():
-    """Its core, written in Rust, asks for the representation of each allowed value."""
+def test_ctrl_c_while_pydantic_builds_a_schema_raises_keyboard_interrupt():
+    """Pydantic's core, written in Rust, would report it as an error of the schema.
+
+    The core calls the `repr` of each allowed value; that of Color sends Ctrl-C.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
     with pytest.raises(KeyboardInterrupt):
         pydantic_adapters.type_adapter(Paint)
+
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_while_pydantic_builds_a_validator_is_no_error_of_the_schema():
+def test_ctrl_c_while_pydantic_builds_a_validator_raises_keyboard_interrupt():
+    """A validator is built from a schema, which is built first while Ctrl-C is ignored.
+
+    pydantic calls the `repr` of each allowed value; that of Color sends Ctrl-C.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pydantic_adapters.type_adapter(Paint)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
     with pytest.raises(KeyboardInterrupt):
         pydantic_adapters.strict_validator(Paint)
 
 
-def test_ctrl_c_acts_once_after_a_block_that_fails():
-    came = []
-    signal.signal(signal.SIGINT, lambda *_: came.append("SIGINT"))
+def test_postponed_interrupts_take_effect_once_even_if_the_block_fails():
+    arrived = record_interrupts()
+
     with pytest.raises(LookupError), interrupts.postpone_interrupts():
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
-        assert came == []
+        assert arrived == []
         raise LookupError
-    assert came == ["SIGINT"]
+
+    assert arrived == ["SIGINT"]
 
 
-def test_nothing_is_postponed_in_another_thread():
-    """Python never handles a signal there, and refuses to change how it acts."""
-    handlers = []
+def test_postponing_interrupts_in_another_thread_changes_nothing():
+    """Python handles signals in the main thread only, and lets only that thread set a handler."""
+    handler_before = signal.getsignal(signal.SIGINT)
+    handlers_inside = []
 
-    def work():
+    def postpone():
         with interrupts.postpone_interrupts():
-            handlers.append(signal.getsignal(signal.SIGINT))
+            handlers_inside.append(signal.getsignal(signal.SIGINT))
 
-    before = signal.getsignal(signal.SIGINT)
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=postpone)
     thread.start()
     thread.join()
-    assert handlers == [before]
+
+    assert handlers_inside == [handler_before]
 
 
-class Interrupted:
-    """An object during whose end the user presses Ctrl-C."""
+class InterruptedAtItsEnd:
+    """An object; a user presses Ctrl-C at the moment when Python deletes it."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
 
-def test_ctrl_c_in_the_end_of_an_object_ends_the_process_a_moment_later(monkeypatch, capsys):
-    """Python cannot raise it there: it would print the traceback and go on."""
-    monkeypatch.setattr(sys, "argv", OURS[0])
+def test_ctrl_c_in_a_finalizer_interrupts_the_program_a_moment_later(monkeypatch, capsys):
+    """Python drops an exception in `__del__`: it would print a traceback and go on."""
+    monkeypatch.setattr(sys, "argv", ["/project/.venv/bin/bleuprint", "plan"])
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     interrupts.enable_keyboard_interrupt()
-    ending = Interrupted()
+    deleted = InterruptedAtItsEnd()
+
     with pytest.raises(KeyboardInterrupt):
-        del ending
-        time.sleep(60)
+        del deleted
+        time.sleep(60)  # The exception ends the sleep.
+
     assert capsys.readouterr().err == ""
 
 
-def test_another_error_in_the_end_of_an_object_is_printed(capsys):
-    class Broken:
+def test_another_exception_in_a_finalizer_is_printed(capsys):
+    """Python's own treatment of all exceptions but Ctrl-C is kept."""
+
+    class FailsAtItsEnd:
         def __del__(self):
-            raise LookupError("an error of its own")
+            raise LookupError("bug in __del__")
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     interrupts.enable_keyboard_interrupt()
-    broken = Broken()
-    del broken
-    assert "LookupError: an error of its own" in capsys.readouterr().err
+    deleted = FailsAtItsEnd()
+
+    del deleted
+
+    assert "LookupError: bug in __del__" in capsys.readouterr().err

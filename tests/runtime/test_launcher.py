@@ -11,13 +11,18 @@ import pytest
 from bleuprint.runtime import launcher
 
 
-def test_a_zombie_and_a_process_that_is_gone_are_not_alive():
+def test_a_running_process_is_alive():
     assert launcher._is_alive(os.getpid())
+
+
+def test_a_process_that_has_ended_is_not_alive():
+    """Linux lists it as a zombie until its parent has asked for its exit status."""
     child = subprocess.Popen([sys.executable, "-c", ""])
-    # it has ended, and nobody has asked how: a zombie
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # Waits, but keeps the zombie.
     assert not launcher._is_alive(child.pid)
-    child.wait()
+
+    child.wait()  # Asks for the exit status: the zombie disappears.
     assert not launcher._is_alive(child.pid)
 
 
@@ -28,13 +33,17 @@ def test_a_zombie_and_a_process_that_is_gone_are_not_alive():
         ({"BLEUPRINT_LAUNCHED": str(os.getpid())}, True),
         ({"TORCHELASTIC_RUN_ID": "none"}, True),
     ],
-    ids=["alone", "by ours", "by torchrun"],
+    ids=["no launcher", "our launcher", "torchrun"],
 )
-def test_a_process_is_tied_to_the_launcher_that_started_it(monkeypatch, variables, is_tied):
+def test_linux_kills_a_training_process_when_its_launcher_dies(monkeypatch, variables, is_tied):
+    """The process asks for it by the system call prctl, here of a stand-in for the C library.
+
+    The option 1 is PR_SET_PDEATHSIG: the signal that Linux sends when the parent process dies.
+    """
     calls = []
 
-    class Library:
-        """In place of the C library."""
+    class CLibrary:
+        """Stands in for the C library, and records the calls of prctl."""
 
         def __init__(self, name):
             assert name is None
@@ -46,7 +55,9 @@ def test_a_process_is_tied_to_the_launcher_that_started_it(monkeypatch, variable
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(ctypes, "CDLL", Library)
+    monkeypatch.setattr(ctypes, "CDLL", CLibrary)
+
     launcher.end_with_launcher()
-    # PR_SET_PDEATHSIG of Linux is 1
-    assert calls == ([(1, signal.SIGKILL)] if is_tied else [])
+
+    expected_calls = [(1, signal.SIGKILL)] if is_tied else []
+    assert calls == expected_calls

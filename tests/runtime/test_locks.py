@@ -1,4 +1,4 @@
-"""On a file system without locks a command names its folder; flock is made to fail."""
+"""Locks between processes: waiting for them, who holds them, and file systems without locks."""
 
 import errno
 import fcntl
@@ -15,21 +15,27 @@ from root import ROOT
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
-def test_one_line_names_the_folder(tmp_path, monkeypatch, number):
-    """Also where a killed process left the file of a lock: nothing waits for it."""
+def test_a_file_system_without_locks_is_reported_with_its_folder(tmp_path, monkeypatch, number):
+    """The library filelock would wait instead for the lock file that a killed process left."""
 
-    def flock(*_):
+    def fail(*_):
+        """Stand in for the system call flock on a file system without locks."""
         raise OSError(number, os.strerror(number))
 
-    (tmp_path / "x.lock").write_text("4194304\nelsewhere\n")
-    monkeypatch.setattr(fcntl, "flock", flock)
-    said = rf"^{tmp_path}: its file system has no locks \(flock: {os.strerror(number)}\)"
-    with pytest.raises(UserError, match=said):
-        FileLock(tmp_path / "x.lock").acquire()
+    lock_file = tmp_path / "x.lock"
+    lock_file.write_text("4194304\nelsewhere\n")  # Process id and host of the killed process.
+    monkeypatch.setattr(fcntl, "flock", fail)
+
+    expected = rf"^{tmp_path}: its file system has no locks \(flock: {os.strerror(number)}\)"
+    with pytest.raises(UserError, match=expected):
+        FileLock(lock_file).acquire()
 
 
-def test_every_lock_of_the_package_reports_a_file_system_without_locks():
-    """By our FileLock: the one of filelock would wait for a file that a killed process left."""
+def test_all_modules_use_our_file_lock_instead_of_that_of_filelock():
+    """On a file system without locks, the library's lock waits for ever for a killed process.
+
+    Only locks.py, which defines our FileLock, uses the library; others import its Timeout.
+    """
     modules = [*(ROOT / "src").rglob("*.py"), *(ROOT / "stages").glob("*.py")]
     assert len(modules) > 100
     for path in modules:
@@ -41,51 +47,81 @@ def test_every_lock_of_the_package_reports_a_file_system_without_locks():
             assert names == "Timeout", path
 
 
-def test_who_does_not_wait_for_a_lock_is_told_to_come_again(tmp_path):
+def test_a_free_lock_is_acquired_without_a_note(tmp_path, capsys):
+    lock = FileLock(tmp_path / "x.lock")
+
+    with lock.acquire_or_notify("x: another run"):
+        assert lock.is_locked
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_lock_held_by_another_is_an_error_for_a_command_that_does_not_wait(tmp_path):
+    """The id of the holder is known only if /proc/locks lists it, which a container may hide."""
     path = tmp_path / "x.lock"
-    said = (
+    expected = (
         r"^x: another run( \(kill \d+ makes it save and end\))?; when it has ended, run the same "
     )
-    with FileLock(path).acquire_or_notify("x: never said"), pytest.raises(UserError, match=said):
+
+    with FileLock(path), pytest.raises(UserError, match=expected):
         FileLock(path).acquire_or_notify("x: another run", wait=False)
 
 
-def test_who_waits_for_a_lock_says_so_and_gets_it(tmp_path, monkeypatch, capsys):
-    """The other one ends while this one says that it waits."""
+def test_a_command_that_waits_for_a_lock_prints_a_note_and_then_acquires_it(
+    tmp_path, monkeypatch, capsys
+):
+    """The holder releases the lock at the moment when the waiting command prints its note."""
     path = tmp_path / "x.lock"
-    other = FileLock(path)
-    other.acquire()
+    holder = FileLock(path)
+    holder.acquire()
 
     def print_message(message, kind):
         assert kind == "note"
         print(message)
-        other.release()
+        holder.release()
 
     monkeypatch.setattr(locks, "print_message", print_message)
-    waiting = FileLock(path)
-    with waiting.acquire_or_notify("x: another run"):
-        assert waiting.is_locked
+    waiting_lock = FileLock(path)
+
+    with waiting_lock.acquire_or_notify("x: another run"):
+        assert waiting_lock.is_locked
+
     assert re.fullmatch(r"x: another run.*: waiting for it\n", capsys.readouterr().out)
 
 
-def test_a_lock_waits_without_a_limit_unless_one_is_given(tmp_path):
+def test_by_default_a_lock_waits_without_a_limit(tmp_path):
+    """In filelock, the timeout -1 means no limit."""
     assert FileLock(tmp_path / "x.lock").timeout == -1
+
+
+def test_a_lock_waits_for_at_most_its_timeout(tmp_path):
     assert FileLock(tmp_path / "x.lock", timeout=3).timeout == 3
 
 
-@pytest.mark.parametrize(("kind", "holder"), [("FLOCK", 4711), ("POSIX", None)])
-def test_the_process_that_holds_a_lock_is_the_one_that_the_kernel_names(
-    tmp_path, monkeypatch, kind, holder
+@pytest.mark.parametrize(
+    ("kind", "expected_process"),
+    [pytest.param("FLOCK", 4711, id="flock"), pytest.param("POSIX", None, id="other kind")],
+)
+def test_the_holder_of_a_lock_is_read_from_the_list_of_linux(
+    tmp_path, monkeypatch, kind, expected_process
 ):
-    """As in proc_locks(5); a process of another container is 0 there."""
+    """Linux lists locks in /proc/locks by the inode of their file, as in proc_locks(5).
+
+    Here, process 12 has locked another file. A process of another container is listed as 0, which
+    no message can name. Our locks are of the kind FLOCK.
+    """
     path = tmp_path / "x.lock"
     path.touch()
     inode = path.stat().st_ino
-    lines = [
-        f"1: FLOCK  ADVISORY  WRITE 12 08:02:{inode}1 0 EOF",
-        f"2: FLOCK  ADVISORY  WRITE 0 08:02:{inode} 0 EOF",
-        f"3: {kind}  ADVISORY  WRITE 4711 08:02:{inode} 0 EOF",
-    ]
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "\n".join(lines))
-    assert locks.flock_holder(path) == holder
+    listed_locks = (
+        f"1: FLOCK  ADVISORY  WRITE 12 08:02:{inode}1 0 EOF\n"
+        f"2: FLOCK  ADVISORY  WRITE 0 08:02:{inode} 0 EOF\n"
+        f"3: {kind}  ADVISORY  WRITE 4711 08:02:{inode} 0 EOF\n"
+    )
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: listed_locks)
+
+    assert locks.flock_holder(path) == expected_process
+
+
+def test_a_missing_lock_file_has_no_holder(tmp_path):
     assert locks.flock_holder(tmp_path / "missing.lock") is None

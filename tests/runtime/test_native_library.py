@@ -1,4 +1,7 @@
-"""A native library that is not the one that was built is left out, with one note."""
+"""The native library (compiled C++ functions): which file is loaded, and the note about others.
+
+Without the library, slower functions in Python compute the same.
+"""
 
 import hashlib
 import shutil
@@ -40,36 +43,47 @@ def build_library(tmp_path, monkeypatch):
     native.library.cache_clear()
 
 
-def test_the_library_that_was_built_is_used(build_library, capsys):
+def test_a_library_with_our_version_is_loaded_without_a_note(build_library, capsys):
     build_library(VALID_SOURCE)
-    assert native.library().native_version() == VERSION
-    assert (native.unavailable_reason(), capsys.readouterr().err) == ("", "")
+
+    library = native.library()
+
+    assert library.native_version() == VERSION
+    assert native.unavailable_reason() == ""
+    assert capsys.readouterr().err == ""
 
 
-def test_the_version_is_that_of_the_sources(build_library, capsys):
-    """Otherwise every library is left out, and all that compares with it is skipped."""
+def test_the_c_plus_plus_sources_have_the_version_that_python_expects(build_library, capsys):
+    """With different versions, no library would be loaded, and its tests would be skipped."""
     build_library((ROOT / "src" / "bleuprint" / "native" / "version.cpp").read_text())
-    assert native.library().native_version() == VERSION
-    assert (native.unavailable_reason(), capsys.readouterr().err) == ("", "")
+
+    library = native.library()
+
+    assert library.native_version() == VERSION
+    assert native.unavailable_reason() == ""
+    assert capsys.readouterr().err == ""
 
 
 def empty_file(path):
+    """Remove the content of a file."""
     path.write_bytes(b"")
 
 
 def truncate(path):
+    """Keep the first third of a file."""
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 3])
 
 
 def flip_one_bit(path):
+    """Change one bit in the middle of a file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
 def make_foreign(path):
-    """Its machine in the ELF header becomes AArch64 (183)."""
+    """Turn a library into one for Arm: the ELF header names AArch64 (183) as its processor."""
     content = bytearray(path.read_bytes())
     content[18] = 183
     path.write_bytes(content)
@@ -94,30 +108,38 @@ def test_a_library_that_differs_from_its_checksum_is_not_loaded(build_library, c
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        (VALID_SOURCE + "extern int nowhere; int *there = &nowhere;\n", "does not load ("),
-        ("int other;\n", "does not load ("),
-        (
+        pytest.param(
+            VALID_SOURCE + "extern int nowhere; int *there = &nowhere;\n",
+            "does not load (",
+            id="undefined symbol",
+        ),
+        pytest.param("int other;\n", "does not load (", id="without our functions"),
+        pytest.param(
             'extern "C" int native_version() { return 1; }\n',
             "was built from the sources of another",
+            id="old version",
         ),
     ],
 )
-def test_a_library_that_does_not_fit_is_left_out(build_library, capsys, source, reason):
+def test_an_unusable_library_is_ignored_with_a_note(build_library, capsys, source, reason):
     path = build_library(source)
+
     assert native.library() is None
     assert f"note: {path}: {reason}" in capsys.readouterr().err
 
 
-def test_a_foreign_library_without_a_checksum_is_left_out(build_library, capsys):
+def test_a_library_for_another_processor_is_ignored_with_a_note(build_library, capsys):
+    """Without a checksum, only the loader of the operating system can tell."""
     path = build_library(VALID_SOURCE)
     path.with_name(f"{path.name}.sha256").unlink()
     make_foreign(path)
+
     assert native.library() is None
     assert f"{path}: does not load (" in capsys.readouterr().err
 
 
-def test_without_a_library_no_note_is_printed_but_the_reason_is_known(monkeypatch, capsys):
-    """`make setup` prints the reason."""
+def test_a_missing_library_causes_no_note_but_has_a_reason(monkeypatch, capsys):
+    """`make setup` prints the reason once; a note in each run would be annoying."""
     monkeypatch.setattr(native, "find_spec", lambda _: None)
     native.library.cache_clear()
 
@@ -146,8 +168,11 @@ def test_set_up_prints_nothing_if_the_library_was_built(build_library, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["g++", "false"])
-def test_the_build_writes_the_checksum_or_nothing(tmp_path, compiler):
-    """An editable install, as of make setup, over an older library."""
+def test_an_installation_replaces_an_old_library_and_writes_its_checksum(tmp_path, compiler):
+    """With a compiler that fails (`false`), the old library is removed instead.
+
+    An old library would be loaded with the new Python code. `make setup` installs in the same way.
+    """
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
     ignored = shutil.ignore_patterns("_bleuprint_native*", "*.egg-info", "__pycache__")
@@ -155,15 +180,17 @@ def test_the_build_writes_the_checksum_or_nothing(tmp_path, compiler):
     suffix = "cpython-{}{}-x86_64-linux-gnu.so".format(*sys.version_info[:2])
     library = tmp_path / "src" / f"_bleuprint_native.{suffix}"
     checksum = library.with_name(f"{library.name}.sha256")
-    library.write_bytes(b"an older library")
+    library.write_bytes(b"an old library")
     options = ["--no-build-isolation", "--no-deps", "--quiet", "--target", tmp_path / "site"]
     subprocess.run(
         [sys.executable, "-m", "pip", "install", *options, "--editable", tmp_path],
         env={"PATH": "/usr/bin:/bin", "CC": compiler, "CXX": compiler, "HOME": str(tmp_path)},
         check=True,
     )
+
     if compiler == "false":
-        assert not library.exists() and not checksum.exists()
+        assert not library.exists()
+        assert not checksum.exists()
     else:
         digest = subprocess.run(["sha256sum", library], capture_output=True, text=True, check=True)
         assert checksum.read_text().strip() == digest.stdout.split()[0]

@@ -1,4 +1,4 @@
-"""Progress: lines and bars of what can be counted, and of what cannot."""
+"""The progress of long work: lines in a log, bars on a terminal, and the elapsed time."""
 
 import re
 import sys
@@ -15,113 +15,164 @@ from corpora import PAIRS
 from prepared import prepare
 
 
-def test_it_is_said_until_the_block_ends(capsys):
-    threads = active_count()
-    with show_elapsed_time("reading \x1b[2Jall", 0.01):
-        err = ""
-        while err.count("\n") < 3:
+def test_the_elapsed_time_is_printed_at_intervals_until_the_block_ends(capsys):
+    r"""The label contains a control sequence (\x1b[2J clears the screen), which must be escaped."""
+    with show_elapsed_time("reading \x1b[2Jall", interval_seconds=0.01):
+        printed = ""
+        while printed.count("\n") < 3:
             sleep(0.01)
-            err += capsys.readouterr().err
-    assert all(re.fullmatch(r"reading \\x1b\[2Jall: \d+ s", line) for line in err.splitlines())
-    with pytest.raises(KeyError), show_elapsed_time("never said", 60):
+            printed += capsys.readouterr().err
+    capsys.readouterr()
+    sleep(0.05)
+    printed_after_the_block = capsys.readouterr().err
+
+    for line in printed.splitlines():
+        assert re.fullmatch(r"reading \\x1b\[2Jall: \d+ s", line)
+    assert printed_after_the_block == ""
+
+
+def test_an_error_ends_the_thread_that_prints_the_elapsed_time(capsys):
+    """The error comes long before the first line; waiting for the line would delay its message."""
+    threads_before = active_count()
+
+    with pytest.raises(KeyError), show_elapsed_time("reading all", interval_seconds=60):
         raise KeyError
-    assert active_count() == threads and "never" not in capsys.readouterr().err
+
+    assert active_count() == threads_before
+    assert capsys.readouterr().err == ""
 
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that a test sets: `clock.now`, in seconds."""
+    """A clock in place of the real one; a test advances it: `clock.now`, in seconds."""
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
-def test_a_log_has_a_line_every_thirty_seconds_with_rate_and_time_left(clock, capsys):
-    pairs = Progress("split own", 1500, "pairs", start=300)
+def test_a_log_line_shows_count_rate_remaining_time_and_note(clock, capsys):
+    """The 300 pairs that an earlier process has finished do not count for the rate."""
+    pairs = Progress("split own", total=1500, unit="pairs", start=300)
+
+    clock.now += 50
+    pairs.advance(300, "loss 2.5")
+
+    # 300 pairs in 50 s are 6 pairs a second; the remaining 1500 - 600 = 900 pairs take 150 s.
+    expected = "split own: 600 of 1,500 pairs, 6 a second, 0:02:30 left, loss 2.5\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_a_log_has_a_line_only_after_more_than_thirty_seconds(clock, capsys):
+    pairs = Progress("split own", total=1500, unit="pairs")
+
     clock.now += 30
     pairs.advance(100)
     assert capsys.readouterr().err == ""
-    clock.now += 20
-    pairs.advance(200, "loss 2.5")
-    # 300 of 1,200 in 50 s: 6 a second, so that 900 take 150 s; the 300 before are not counted
-    assert capsys.readouterr().err == (
-        "split own: 600 of 1,500 pairs, 6 a second, 0:02:30 left, loss 2.5\n"
-    )
+
+    clock.now += 1
+    pairs.advance(200)
+    assert capsys.readouterr().err.startswith("split own: 300 of 1,500 pairs, ")
+
+    # The time is counted from the last line.
     clock.now += 30
     pairs.advance(100)
     assert capsys.readouterr().err == ""
+
     clock.now += 1
     pairs.advance(1)
-    assert capsys.readouterr().err.startswith("split own: 701 of 1,500 pairs, ")
+    assert capsys.readouterr().err.startswith("split own: 401 of 1,500 pairs, ")
 
 
-def test_without_a_total_a_line_has_no_time_left(clock, capsys):
-    lines = Progress("read own", None, "lines")
+def test_without_a_total_a_line_shows_only_count_and_rate(clock, capsys):
+    lines = Progress("read own", total=None, unit="lines")
+
     clock.now += 40
     lines.advance(2000)
+
+    # 2,000 lines in 40 s.
     assert capsys.readouterr().err == "read own: 2,000 lines, 50 a second\n"
 
 
-def test_another_process_shows_it(clock, capsys):
-    silent = Progress("translate", 10, "sentences", silent=True)
+def test_a_silent_progress_prints_nothing(clock, capsys):
+    """With several processes for one work, a single process shows the progress."""
+    sentences = Progress("translate", total=10, unit="sentences", silent=True)
+
     clock.now += 100
-    silent.advance(5)
-    silent.say("not shown")
+    sentences.advance(5)
+    sentences.say("message")
+
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("is_beside_others", [True, False])
-def test_beside_other_processes_a_terminal_has_lines_every_five_seconds(
-    clock, capsys, monkeypatch, is_beside_others
-):
+@pytest.fixture
+def created_bars(monkeypatch):
+    """The arguments of each bar that is created; standard error is said to be a terminal."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    shown = []
-    monkeypatch.setattr(progress, "_bar", lambda *given: shown.append(given))
-    if is_beside_others:
-        monkeypatch.setenv(SHARED_TERMINAL, "1")
-    else:
-        monkeypatch.delenv(SHARED_TERMINAL, raising=False)
-    updates = Progress("train own", 100, "updates", start=20)
+    bars_created = []
+    monkeypatch.setattr(progress, "_bar", lambda *arguments: bars_created.append(arguments))
+    return bars_created
+
+
+def test_a_terminal_of_one_program_shows_a_bar(clock, capsys, monkeypatch, created_bars):
+    monkeypatch.delenv(SHARED_TERMINAL, raising=False)
+    updates = Progress("train own", total=100, unit="updates", start=20)
+
     clock.now += 5.5
     updates.advance(11)
-    lines = capsys.readouterr().err
-    if is_beside_others:
-        assert lines == "train own: 31 of 100 updates, 2 a second, 0:00:34 left\n"
-        assert shown == []
-    else:
-        assert lines == ""
-        assert shown == [("train own", 100, "updates", 20)]
+
+    assert created_bars == [("train own", 100, "updates", 20)]
+    assert capsys.readouterr().err == ""
 
 
-class Bar:
-    """In place of a bar of tqdm: what it was told."""
+def test_a_terminal_that_programs_share_shows_a_line_every_five_seconds(
+    clock, capsys, monkeypatch, created_bars
+):
+    """Bars of several programs would overwrite each other."""
+    monkeypatch.setenv(SHARED_TERMINAL, "1")
+    updates = Progress("train own", total=100, unit="updates", start=20)
+
+    clock.now += 5.5
+    updates.advance(11)
+
+    # 11 updates in 5.5 s are 2 a second; the remaining 100 - 31 = 69 updates take 34.5 s.
+    expected = "train own: 31 of 100 updates, 2 a second, 0:00:34 left\n"
+    assert capsys.readouterr().err == expected
+    assert created_bars == []
+
+
+class RecordingBar:
+    """Stands in for a bar of tqdm, and records the calls of its methods in `calls`."""
 
     def __init__(self):
-        self.told = []
+        self.calls = []
 
     def set_postfix_str(self, note, refresh):
-        self.told.append(("note", note, refresh))
+        self.calls.append(("note", note, refresh))
 
     def update(self, count):
-        self.told.append(("update", count))
+        self.calls.append(("update", count))
 
     def write(self, message, file):
-        self.told.append(("write", message, file))
+        self.calls.append(("write", message, file))
 
     def close(self):
-        self.told.append("close")
+        self.calls.append("close")
 
 
-def test_a_bar_shows_counts_notes_and_messages_until_all_is_done(monkeypatch, capsys):
+def test_a_bar_shows_counts_notes_and_messages_and_is_closed_at_the_total(monkeypatch, capsys):
+    r"""Control sequences in a message, such as \x1b[2J, which clears the screen, are escaped."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.delenv(SHARED_TERMINAL, raising=False)
-    bar = Bar()
+    bar = RecordingBar()
     monkeypatch.setattr(progress, "_bar", lambda *_: bar)
-    updates = Progress("train own", 5, "updates")
+    updates = Progress("train own", total=5, unit="updates")
+
     updates.advance(3, "loss 2.5")
     updates.say("saved \x1b[2J")
     updates.advance(2)
-    assert bar.told == [
+
+    # The third item of a note: whether tqdm draws the bar again at once.
+    assert bar.calls == [
         ("note", "loss 2.5", False),
         ("update", 3),
         ("write", "saved \\x1b[2J", progress.raw_stderr()),
@@ -133,33 +184,46 @@ def test_a_bar_shows_counts_notes_and_messages_until_all_is_done(monkeypatch, ca
 
 
 @pytest.mark.parametrize(("unit", "is_scaled"), [("pairs", False), ("B", True)])
-def test_a_bar_leaves_nothing_and_scales_bytes(unit, is_scaled):
-    bar = progress._bar("read own", 10, unit, 2)
-    try:
-        assert (bar.desc, bar.total, bar.n, bar.unit) == ("read own", 10, 2, f" {unit}")
-        assert bar.unit_scale == is_scaled
-        assert not bar.leave
-    finally:
-        bar.close()
+def test_the_bar_of_tqdm_gets_label_counts_and_unit(unit, is_scaled):
+    """Only bytes (B) are scaled, to kB and MB; a finished bar is removed from the terminal."""
+    bar = progress._bar("read own", total=10, unit=unit, start=2)
+    bar.close()
+
+    assert bar.desc == "read own"
+    assert bar.total == 10
+    assert bar.n == 2
+    assert bar.unit == f" {unit}"
+    assert bar.unit_scale == is_scaled
+    assert not bar.leave
 
 
-def test_tracked_items_are_counted_one_by_one(monkeypatch):
-    shown = bars.recorded(monkeypatch)
-    done = []
-    for item in track("abc", "read", 3, "letters"):
-        done.append((item, shown[0].done))
-    assert done == [("a", 0), ("b", 1), ("c", 2)]
-    assert shown == [bars.Bar("read", 3, 3)]
+def test_an_item_counts_as_finished_when_the_next_one_is_asked_for(monkeypatch):
+    shown_bars = bars.recorded(monkeypatch)
+
+    counts = []
+    for letter in track("abc", "read", 3, "letters"):
+        counts.append((letter, shown_bars[0].done))
+
+    assert counts == [("a", 0), ("b", 1), ("c", 2)]
+    assert shown_bars == [bars.Bar(title="read", total=3, done=3)]
 
 
 def test_the_bars_of_the_data_stages_end_at_their_totals(tmp_path, monkeypatch):
-    shown = bars.recorded(monkeypatch)
-    pairs = [(f"{source} {n}", f"{target} {n}") for n in range(30) for source, target in PAIRS]
+    """A bar that stops below its total, or goes beyond it, would show a wrong remaining time."""
+    shown_bars = bars.recorded(monkeypatch)
+    pairs = []
+    for number in range(30):
+        for source, target in PAIRS:
+            pairs.append((f"{source} {number}", f"{target} {number}"))
+
     prepare(tmp_path, {"train": pairs})
-    titles = {bar.title.split()[0] for bar in shown}
-    assert titles >= {"clean", "hash", "filter", "split", "tokenize", "binarize"}
-    for bar in shown:
-        # valid and test were drawn from train, so that their sizes are not known
-        is_counted = bar.total is not None
-        assert is_counted == (not bar.title.endswith(("valid", "test.held-out"))), bar.title
-        assert bar.done == bar.total or not is_counted, bar.title
+
+    stages = {bar.title.split()[0] for bar in shown_bars}
+    assert stages >= {"clean", "hash", "filter", "split", "tokenize", "binarize"}
+    for bar in shown_bars:
+        # The pairs of valid and test are drawn from train, so their number is unknown before.
+        if bar.title.endswith(("valid", "test.held-out")):
+            assert bar.total is None, bar.title
+        else:
+            assert bar.total is not None, bar.title
+            assert bar.done == bar.total, bar.title

@@ -4,7 +4,8 @@ import pytest
 
 from bleuprint.runtime.secrets import has_secret, mask
 
-# Every secret is, or contains, "hush", or is a part of it.
+# Each line: an address and its masked form. Every secret consists of "hush" and, in some, other
+# characters inside or around it.
 FORMS = """
 http://me:hush@host:5000                         | http://***@host:5000
 http://me:hu@sh@host:5000                        | http://***@host:5000
@@ -30,11 +31,7 @@ https://h.example/f?key=hush&alt=media           | https://h.example/f?key=***&a
 host=h password='hu sh' user=me                  | host=h password=*** user=me
 AWS_SECRET_ACCESS_KEY=hush                       | AWS_SECRET_ACCESS_KEY=***
 """
-TABLE = [
-    tuple(map(str.strip, line.split(" | ")))
-    for line in FORMS.replace("\\\n", "").strip().split("\n")
-]
-WITHOUT = [
+WITHOUT_SECRETS = [
     "http://host:80/@x",
     "http://[::1]:80/@x",
     "https://cdn.example/vue@3/dist",
@@ -49,20 +46,51 @@ WITHOUT = [
 ]
 
 
-@pytest.mark.parametrize(("address", "masked"), TABLE)
-def test_secrets_are_masked_alone_and_in_a_message(address, masked):
-    assert "hush" not in masked and len(TABLE) > 18
+def addresses_with_masked_forms():
+    """Return the pairs in FORMS: an address and its masked form."""
+    pairs = []
+    for line in FORMS.replace("\\\n", "").strip().split("\n"):
+        address, masked = line.split(" | ")
+        pairs.append((address.strip(), masked.strip()))
+    return pairs
+
+
+ADDRESSES = addresses_with_masked_forms()
+
+
+def test_the_table_has_more_than_eighteen_addresses_and_masked_forms_without_the_secret():
+    """Otherwise the tests below would check nothing."""
+    assert len(ADDRESSES) > 18
+    for _, masked in ADDRESSES:
+        assert "hush" not in masked
+
+
+@pytest.mark.parametrize(("address", "masked"), ADDRESSES)
+def test_the_secret_in_an_address_is_replaced_by_asterisks(address, masked):
+    """The masked form is written by hand; masking it once more changes nothing."""
     assert mask(address) == masked
-    message = "MLflow at {}: down; see http://host:80/@x, or ask me@example.org"
-    assert mask(message.format(address)) == message.format(masked)
     assert mask(masked) == masked
-    if "=" not in address.partition("://")[0]:
-        assert has_secret(address)
 
 
-@pytest.mark.parametrize("text", WITHOUT)
-def test_what_has_no_secret_stays_as_it_is(text):
+@pytest.mark.parametrize(("address", "masked"), ADDRESSES)
+def test_the_secret_of_an_address_in_a_message_is_replaced_by_asterisks(address, masked):
+    """The rest of the message, with an @ in a path and an e-mail address, is kept."""
+    message = "MLflow at {}: down; see http://host:80/@x, or ask me@example.org"
+
+    assert mask(message.format(address)) == message.format(masked)
+
+
+@pytest.mark.parametrize(("address", "masked"), ADDRESSES)
+def test_an_address_with_a_user_password_or_key_has_a_secret(address, masked):
+    assert has_secret(address)
+    assert not has_secret(masked)
+
+
+@pytest.mark.parametrize("text", WITHOUT_SECRETS)
+def test_a_text_without_secrets_is_not_changed(text):
+    """These texts contain @, colons and parameters, as addresses with secrets do."""
     assert mask(text) == text
+    assert not has_secret(text)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +104,13 @@ def test_what_has_no_secret_stays_as_it_is(text):
         ("sqlite:////home/me@org/m.db", "sqlite:////home/me@org/m.db"),
     ],
 )
-def test_an_address_of_the_environment_is_known_whole(address, masked, monkeypatch):
-    """With a space in its password, or a port that is the beginning of one."""
+def test_an_address_in_an_environment_variable_is_masked_as_a_whole(address, masked, monkeypatch):
+    """Only the variable tells where such an address ends: its password may contain spaces.
+
+    In the third one, the password 12/hush begins like a port. The last one has no password.
+    """
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+
     assert mask(f"at {address}: down") == f"at {masked}: down"
 
 
@@ -95,5 +127,6 @@ def test_an_address_of_the_environment_is_known_whole(address, masked, monkeypat
         ("GET /a?jsessionid=hush&x=1", "GET /a?jsessionid=***&x=1"),
     ],
 )  # fmt: skip
-def test_what_libraries_say_of_an_address(message, masked):
+def test_secrets_in_messages_of_libraries_are_masked(message, masked):
+    """Libraries quote addresses, parts of addresses, and HTTP headers."""
     assert mask(message) == masked
