@@ -15,7 +15,11 @@ from trainings import WORDS
 
 
 def odd_lines():
-    """Return lines with odd characters inside words, empty lines, and more lines than a block."""
+    """Return lines that are easily mistaken: more than a block of text, the first one empty.
+
+    Words contain odd characters, such as separators at which other programs end a line. Many lines
+    are empty, and one is a space.
+    """
     lines = [""]
     for number, characters in enumerate([*TORTURE, "".join(TORTURE)]):
         first_word = f"{characters}{WORDS[number]}{characters}"
@@ -59,14 +63,18 @@ def synthetic_pairs(folder, translator, german_lines, is_source=True, **options)
     return list(output.pairs("train"))
 
 
-def test_source_sentences_are_translated_from_the_target_and_tagged(tmp_path, translator):
+def test_the_synthetic_source_is_the_tagged_translation_of_each_line(tmp_path, translator):
+    """The tag ☀ tells the model that a source is synthetic; an empty translation gets no tag.
+
+    The German lines contain odd characters and empty lines, and must stay beside their translation.
+    """
     german_lines = odd_lines()
 
     pairs = synthetic_pairs(tmp_path, translator, german_lines, is_source=True, tag="☀")
 
     translations = translate_one_by_one(translator, german_lines)
-    assert any(translations)
-    assert translations[0] == ""
+    assert any(translations)  # Some translations have text, ...
+    assert translations[0] == ""  # ... and that of an empty line is empty.
     expected_pairs = []
     for translation, german in zip(translations, german_lines, strict=True):
         source = f"☀ {translation}" if translation else ""
@@ -74,15 +82,15 @@ def test_source_sentences_are_translated_from_the_target_and_tagged(tmp_path, tr
     assert pairs == expected_pairs
 
 
-def test_target_sentences_are_translated_from_the_tagged_source(tmp_path, translator):
-    """The tag is added to the pair, after the source was translated without it."""
+def test_the_synthetic_target_is_the_translation_of_each_line_without_its_tag(tmp_path, translator):
+    """The tag ☀ marks the source in the pair; the model translates the source without the tag."""
     german_lines = odd_lines()
 
     pairs = synthetic_pairs(tmp_path, translator, german_lines, is_source=False, tag="☀")
 
     translations = translate_one_by_one(translator, german_lines)
-    assert any(translations)
-    assert translations[0] == ""
+    assert any(translations)  # Some translations have text, ...
+    assert translations[0] == ""  # ... and that of an empty line is empty.
     expected_pairs = []
     for german, translation in zip(german_lines, translations, strict=True):
         source = f"☀ {german}" if german.strip() else german
@@ -91,7 +99,16 @@ def test_target_sentences_are_translated_from_the_tagged_source(tmp_path, transl
 
 
 def sampled_sources(folder, translator, seed):
-    """Return translations that are sampled from the model with a seed, of one line per word."""
+    """Return translations that are sampled from the model's distribution instead of searched for.
+
+    Args:
+        folder: Where to write the texts.
+        translator: Its model is used.
+        seed: The sampling seed.
+
+    Returns:
+        The translations of "WORD WORD x", one for each word in WORDS.
+    """
     sampling_translator = Translator(
         translator.model,
         translator.corpus,
@@ -105,6 +122,7 @@ def sampled_sources(folder, translator, seed):
 
 
 def test_sampled_translations_of_different_lines_differ(tmp_path, translator):
+    """If each line were sampled with the same random numbers, many would be equal."""
     sources = sampled_sources(tmp_path, translator, seed="1 german")
 
     assert len(set(sources)) > 0.8 * len(sources)
@@ -117,7 +135,7 @@ def test_another_seed_samples_other_translations(tmp_path, translator):
 
 
 def test_sampled_translations_do_not_depend_on_the_block_size(tmp_path, translator, monkeypatch):
-    """A text is read and translated in blocks of sentence pairs."""
+    """A text is read and translated in blocks of sentence pairs; here of 7 instead of thousands."""
     sources = sampled_sources(tmp_path, translator, seed="1 german")
 
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 7)
@@ -150,12 +168,14 @@ class TranslatesOnlyYes:
         return results
 
 
-def test_a_system_that_translates_all_lines_to_nothing_is_an_error(tmp_path):
+def test_an_error_is_raised_if_all_translations_are_empty(tmp_path):
+    """Such a text would be useless: the system has not learned to translate."""
     with pytest.raises(UserError, match="german: all 3 translations are empty"):
         synthetic_pairs(tmp_path, TranslatesOnlyYes(), ["x", "x", "x"], is_source=False)
 
 
 def test_a_note_counts_the_empty_translations(tmp_path, capsys):
+    """The stand-in translates "x" to nothing and "yes" to "ja"."""
     synthetic_pairs(tmp_path, TranslatesOnlyYes(), ["x", "yes"], is_source=False)
 
     note = "german: 1 of 2 translations are empty. The stage clean drops these sentence pairs"

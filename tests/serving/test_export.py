@@ -38,11 +38,15 @@ def score_of_all_sentences(test_set_scores, metric):
 def test_the_readme_says_on_how_much_text_the_system_was_trained(settings):
     text = render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
-    assert ", trained on 7 pairs, " in text
+    assert ", trained on 7 pairs, " in text  # The last argument, which counts the training text.
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf2", "chrf2pp", "ter"])
 def test_the_readme_lists_the_scores_on_each_test_set(settings, metric):
+    """Each score has a row with its 95% interval, and each metric a line with its signature.
+
+    The signature lists the options of sacreBLEU; without it, a score cannot be compared.
+    """
     text = render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
     scores = read_json(TINY_RUN.results_folder / "scores.json")
@@ -70,15 +74,16 @@ def test_the_readme_contains_the_fingerprint_of_the_training(settings):
     assert training["fingerprint"] in text
 
 
-def test_the_readme_says_if_the_translations_were_not_scored(settings):
-    """Translations that changed after scoring no longer fit the scores."""
+def test_the_readme_contains_no_scores_of_translations_that_changed_after_scoring(settings):
+    """It says instead that the translations have not been scored."""
     hypotheses = TINY_RUN.results_folder / "hypotheses" / "test.first.de"
     hypotheses.write_text("other\n")
 
     assert "had not been scored" in render_readme(settings, TINY_RUN, "int8", "7 pairs")
 
 
-def test_an_ensemble_is_not_exported(settings, tmp_path):
+def test_the_export_of_an_ensemble_is_refused(settings, tmp_path):
+    """An exported folder contains a single model; an ensemble translates with three."""
     ensemble = copy(settings.system_settings("tiny"))
     # Not by `replace`, which would check that the training keeps three checkpoints; it keeps one.
     object.__setattr__(ensemble, "average", Average(last=3, ensemble=True))
@@ -103,9 +108,13 @@ def test_an_ensemble_is_not_exported(settings, tmp_path):
         pytest.param("none", "en", "de", [], id="none"),
     ],
 )
-def test_an_exported_system_needs_the_packages_of_its_tokenizer_and_bpe(
+def test_the_required_packages_are_those_of_the_tokenizers_and_of_bpe(
     settings, tokenizer, source, target, tokenizer_packages
 ):
+    """The README of an exported system lists them in a pip command.
+
+    English has no segmenter and is tokenized by sacremoses; spaCy's tokens are joined by it.
+    """
     corpus = copy(settings.corpus("news-en-de"))
     tokenize = copy(corpus.tokenize)
     # Not by `replace`, which would check that the packages of the tokenizer are installed.

@@ -80,20 +80,25 @@ def text_file(toy, tmp_path):
 
 @pytest.fixture
 def expected_lines(toy):
-    """Return the translations of `text_file` by the stage translate, twice."""
+    """Return what the stage translate writes for `text_file`, twice, since it is given twice.
+
+    The translation of its first line, which is empty, is empty.
+    """
     hypotheses = toy / RUN.results_folder / "hypotheses" / "test.x.en"
     translations = hypotheses.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     return 2 * ["", *translations]
 
 
 def test_the_settings_of_an_exported_system_name_its_precision(exported):
-    precision = exported.name
+    """The script reads from settings.json whether the weights are float32 or int8."""
+    settings = json.loads((exported / "settings.json").read_text())
 
-    assert json.loads((exported / "settings.json").read_text())["precision"] == precision
+    assert settings["precision"] == exported.name  # The folder is named after the precision.
 
 
 @pytest.mark.parametrize("exported", ["float32"], indirect=True)
 def test_a_float32_system_translates_as_the_stage_does(exported, text_file, expected_lines):
+    """The script searches with CTranslate2, the stage translate with PyTorch."""
     lines = translate_twice(exported, text_file, variables={})
 
     assert lines == expected_lines
@@ -157,12 +162,13 @@ def invalid_file(tmp_path):
 
 
 def test_an_exported_system_translates_up_to_a_line_that_is_not_utf_8(exported, invalid_file):
+    """The second of two lines is not UTF-8: the first one is translated, the second reported."""
     process = subprocess.run(
         [*script_command(exported), invalid_file], capture_output=True, text=True
     )
 
     assert process.returncode == 1
-    assert process.stdout.count("\n") == 1  # the line before
+    assert process.stdout.count("\n") == 1
     assert f"{invalid_file}:2: not UTF-8: " in process.stderr
     assert "Traceback" not in process.stderr
 
@@ -179,6 +185,7 @@ def test_an_exported_system_translates_up_to_a_line_that_is_not_utf_8(exported, 
 def test_an_exported_system_fails_if_it_cannot_write_its_output(
     exported, invalid_file, redirection, message
 ):
+    """The error comes with the first line, before the second one, which is not UTF-8, is read."""
     command = " ".join([*script_command(exported), str(invalid_file)])
 
     process = subprocess.run(
@@ -191,14 +198,14 @@ def test_an_exported_system_fails_if_it_cannot_write_its_output(
 
 
 def test_an_exported_system_fails_if_standard_error_is_closed(exported, invalid_file):
-    """It cannot say that the second line is not UTF-8, so only its exit status does."""
+    """The second of two lines is not UTF-8. Only the exit status can tell it to the user."""
     command = " ".join([*script_command(exported), str(invalid_file)])
 
     process = subprocess.run(["bash", "-c", f"{command} 2>&-"], capture_output=True, text=True)
 
     assert process.returncode == 1
     assert process.stderr == ""
-    assert process.stdout.count("\n") == 1  # the line before
+    assert process.stdout.count("\n") == 1  # The translation of the first line.
 
 
 def test_the_readme_of_an_exported_system_identifies_the_training(toy, exported):

@@ -30,6 +30,7 @@ def training_words(toy):
 
 
 def test_all_words_of_the_training_text_are_known(translator, training_words):
+    """The reference, `training_words`, is found character by character instead of by a regex."""
     known = KnownWords(translator.corpus)
 
     assert len(training_words) > 50
@@ -44,7 +45,7 @@ def test_two_known_words_joined_are_an_unknown_word(translator, training_words):
 
     unknown = known.unknown_words([first_word, joined, first_word.upper(), "", "Ω"])
 
-    assert unknown[0] == joined
+    assert unknown[0] == joined  # The first word is known, so it is not listed.
 
 
 def test_known_words_spelled_backwards_are_unknown(translator, training_words):
@@ -77,7 +78,11 @@ def stand_in_corpus(folder, training_text, word_counts):
     )
 
 
-def test_a_word_that_the_text_or_the_vocabulary_lacks_is_unknown(tmp_path):
+def test_a_word_that_the_training_text_or_the_vocabulary_lacks_is_unknown(tmp_path):
+    """`rare` is in the text alone, `cow` in the vocabulary alone, `cat` and `unk` in neither.
+
+    The model has learned only words that are in both.
+    """
     text = "<2de> the rare dog\n<2de> the dog the\n"
     known = KnownWords(stand_in_corpus(tmp_path, text, {"the": 3, "dog": 2, "cow": 1}))
 
@@ -90,18 +95,21 @@ def test_known_words_are_counted_without_the_language_tag(tmp_path):
     text = "<2de> the rare dog\n<2de> the dog the\n"
     known = KnownWords(stand_in_corpus(tmp_path, text, {"the": 3, "dog": 2, "cow": 1}))
 
-    assert len(known) == 3  # the, rare, dog
+    assert len(known) == 3  # the, rare and dog, without <2de>
     assert str(known) == "2 pairs of own, with 3 different source words"
 
 
-def test_the_vocabulary_alone_decides_if_the_training_text_is_too_large(tmp_path, monkeypatch):
+def test_the_words_of_a_very_large_training_text_are_not_read(tmp_path, monkeypatch):
+    """Reading them would take too long for a command: then the vocabulary alone decides.
+
+    `cow` is in the vocabulary and counts as known, although the text lacks it.
+    """
     text = "<2de> the rare dog\n<2de> the dog the\n"
     corpus = stand_in_corpus(tmp_path, text, {"the": 3, "dog": 2, "cow": 1})
     monkeypatch.setattr(known_words, "_MAX_TOKENS", corpus.sets["train"].source_tokens - 1)
 
     known = KnownWords(corpus)
 
-    # `cow` is in the vocabulary; that the text lacks it, is not known.
     assert known.unknown_words(["dog", "rare", "the", "cow", "cat", "unk"]) == [
         "rare",
         "cat",
@@ -120,12 +128,14 @@ def test_a_part_of_a_known_token_is_known(tmp_path):
 
 
 def test_punctuation_separates_words():
+    """Also inside a token, such as the apostrophe in Don't; an accent (U+0301) does not."""
     tokens = ["“Don't", "stop!”", "3.5", "naïve", "e\u0301té", "…", "-"]
 
     assert find_words(tokens) == ["Don", "t", "stop", "3", "5", "naïve", "e\u0301té"]
 
 
 def test_each_character_of_scripts_without_spaces_and_each_symbol_is_a_word():
+    """Japanese and Thai are written without spaces, so their words are unknown to this function."""
     assert find_words(["犬が、ไป", "🙂€x"]) == ["犬", "が", "ไ", "ป", "🙂", "€", "x"]
 
 
@@ -171,6 +181,11 @@ def words_once(count):
 def test_unknown_words_are_reported_in_one_short_line(
     translator, unknown_counts, word_count, expected_kind, expected_part
 ):
+    """The message names at most ten of the words, each with at most 40 characters.
+
+    Each case gives the number of times that each unknown word occurs, and the number of all words
+    in the text to translate.
+    """
     message, kind = translator.known_words.note(Counter(unknown_counts), word_count)
 
     assert kind == expected_kind

@@ -76,6 +76,7 @@ def translate_with_exported(exported, text):
 
 
 def test_the_command_translates_as_the_stage_does(project):
+    """Compared are the translations of the test set that the stage `translate` has written."""
     source = (project / "data/split/toy/test.x.de").read_bytes()
 
     output = run_bleuprint(project, "translate", text=source)
@@ -84,7 +85,7 @@ def test_the_command_translates_as_the_stage_does(project):
 
 
 def test_the_exported_system_translates_as_the_stage_does(project, exported):
-    """The exported system searches with CTranslate2 instead of PyTorch."""
+    """The exported system searches with CTranslate2, the stage `translate` with PyTorch."""
     source = (project / "data/split/toy/test.x.de").read_bytes()
 
     output = translate_with_exported(exported, source).decode()
@@ -98,6 +99,7 @@ def test_the_readme_of_the_exported_system_lists_sentencepiece(exported):
 
 
 def test_the_command_prints_one_line_for_each_odd_line(project):
+    """ODD_TEXT has three lines, with special symbols and characters at which others end a line."""
     line_count = ODD_TEXT.count("\n")
 
     output = run_bleuprint(project, "translate", text=ODD_TEXT.encode())
@@ -106,6 +108,7 @@ def test_the_command_prints_one_line_for_each_odd_line(project):
 
 
 def test_the_exported_system_prints_one_line_for_each_odd_line(exported):
+    """ODD_TEXT has three lines, with special symbols and characters at which others end a line."""
     line_count = ODD_TEXT.count("\n")
 
     output = translate_with_exported(exported, ODD_TEXT.encode())
@@ -132,6 +135,7 @@ def test_words_of_the_training_text_are_known_whole(project, translator):
 
 
 def test_a_sentence_that_is_too_long_for_the_model_is_split_between_words(translator):
+    """200 unknown words have more subwords than the model has positions (256)."""
     (translated,) = translator(["xyz " * 200])
 
     assert translated.excess_tokens

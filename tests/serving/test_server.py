@@ -120,6 +120,7 @@ def expected_and_served_lines(server, translator):
 
 
 def test_the_server_returns_the_translations_of_the_translator(expected_and_served_lines):
+    """The translator is called here without a server; the lines have two translations each."""
     for expected_line, served_line in expected_and_served_lines:
         pairs = zip(expected_line.translations, served_line["translations"], strict=True)
         for expected, served in pairs:
@@ -133,12 +134,16 @@ def test_the_server_returns_the_warnings_of_the_translator(expected_and_served_l
         assert served_line["unknown"] == []
 
 
-def test_the_server_returns_no_attention_unless_requested(expected_and_served_lines):
+def test_a_request_without_attention_is_answered_with_null_for_attention(
+    expected_and_served_lines,
+):
+    """Attention maps make an answer many times as large."""
     for _, served_line in expected_and_served_lines:
         assert served_line["attention"] is None
 
 
 def test_two_sentences_on_one_line_are_translated_as_one_sentence(server, translator):
+    """The same sentences on two lines have other translations. Lines may end as on Windows."""
     one_line, first_half, second_half = server.translate(
         text="be gibu. Gu dibe.\r\nbe gibu.\nGu dibe."
     )
@@ -151,6 +156,7 @@ def test_two_sentences_on_one_line_are_translated_as_one_sentence(server, transl
 
 
 def test_two_sentences_on_one_line_have_one_attention_map(server, translator):
+    """The map has a column for each source token, and one for the end of the sentence (EOS)."""
     served_lines = server.translate(text="be gibu. Gu dibe.\r\nbe gibu.\nGu dibe.", attention=True)
 
     for line in served_lines:
@@ -173,6 +179,7 @@ def test_a_warning_names_a_line_far_longer_than_the_training_sentences(server, t
 
 
 def test_words_that_the_training_text_lacks_are_listed(server):
+    """Each unknown word is listed once, in each of its spellings."""
     first_line, second_line = server.translate(text="be zzz, ba Zzz zzz.\nbe")
 
     assert first_line["unknown"] == ["zzz", "Zzz"]
@@ -227,6 +234,10 @@ def test_a_line_too_long_for_the_model_has_several_attention_maps(lines_with_att
 
 
 def test_attention_ends_before_the_line_that_makes_the_answer_too_large(translator, monkeypatch):
+    """The limit is set to the number of weights of the first line, so the second one exceeds it.
+
+    All lines are still translated.
+    """
     lines = ["be ba", "be " * 50, "be"]
     translated_lines = translator(lines)
     (first_piece,) = translated_lines[0].pieces
@@ -268,6 +279,7 @@ def test_the_server_answers_to_the_host_name_localhost(server):
     ],
 )
 def test_other_paths_are_not_found(server, path):
+    """The server must not give away files of this machine, such as /etc/passwd or params.yaml."""
     response = server.request("GET", path)
 
     assert response.status == 404
@@ -276,6 +288,7 @@ def test_other_paths_are_not_found(server, path):
 
 @pytest.mark.parametrize("path", ["/", "/translate", "/nowhere"])
 def test_every_response_forbids_browsers_to_load_other_content(server, path):
+    """A translation that contains HTML could otherwise run a script in the browser."""
     headers = server.request("GET", path).headers
 
     policy = headers["content-security-policy"]
@@ -307,6 +320,7 @@ def test_requests_to_another_host_name_are_refused(server, host, path):
     "content_type", [None, "text/plain", "application/jsonp", "multipart/form-data"]
 )
 def test_a_body_with_another_content_type_is_refused(server, content_type):
+    """Pages of other sites may send these types without asking the server first, but not JSON."""
     headers = {} if content_type is None else {"Content-Type": content_type}
 
     response = server.request("POST", "/translate", '{"text": "be"}', headers)
@@ -362,6 +376,7 @@ def translation_request_of_size(byte_count):
 
 
 def test_a_body_of_the_maximum_size_is_accepted(server):
+    """The maximum, MAX_BODY_BYTES, is 65,536 bytes (64 KiB)."""
     body = translation_request_of_size(MAX_BODY_BYTES)
 
     assert server.request("POST", "/translate", body).status == 200
@@ -369,6 +384,7 @@ def test_a_body_of_the_maximum_size_is_accepted(server):
 
 @pytest.mark.parametrize("byte_count", [MAX_BODY_BYTES + 1, 20_000_000])
 def test_a_larger_body_is_refused(server, byte_count):
+    """The maximum, MAX_BODY_BYTES, is 65,536 bytes (64 KiB)."""
     body = translation_request_of_size(byte_count)
 
     response = server.request("POST", "/translate", body)
@@ -387,10 +403,11 @@ def test_a_larger_body_sent_in_chunks_is_refused(server, byte_count):
 
 
 def test_requests_at_the_same_time_get_the_answers_of_requests_one_by_one(server):
+    """If requests shared data in the server, an answer could belong to another request."""
     texts = ["be ki", "be ti", "be li", "be mi", "de ki", "de ti", "de li", "de mi"]
     answers_one_by_one = [server.translate(text=text) for text in texts]
     distinct_answers = {json.dumps(lines) for lines in answers_one_by_one}
-    assert len(distinct_answers) > 4  # otherwise mixed answers could be equal
+    assert len(distinct_answers) > 4  # If all were equal, mixed answers would not be noticed.
 
     with ThreadPoolExecutor(len(texts)) as pool:
         futures = [pool.submit(server.translate, text=text) for text in texts]
@@ -425,6 +442,7 @@ def test_a_signal_ends_the_server_while_it_translates(slow_project, stop_signal)
         idle_seconds = cpu_seconds(server.process)
         first_request = pool.submit(server.request, "POST", "/translate", body)
         second_request = pool.submit(server.request, "POST", "/translate", body)
+        # Wait until the server has begun to translate.
         while cpu_seconds(server.process) < idle_seconds + 0.5:
             assert server.process.poll() is None
             time.sleep(0.05)
@@ -443,7 +461,8 @@ def cpu_seconds(process):
     return psutil.Process(process.pid).cpu_times().user
 
 
-def test_a_port_in_use_is_an_error(toy, server):
+def test_a_port_in_use_is_reported(toy, server):
+    """A server is running on the port; a second one is started with the same port."""
     process = processes.run_text([*COMMAND, f"--port={server.port}"], toy, environment())
 
     assert process.returncode == 1
@@ -459,7 +478,11 @@ def test_the_server_prints_the_address_of_this_machine(server):
 
 
 def test_the_server_listens_only_on_the_address_that_it_prints(server):
-    # All addresses 127.x.x.x belong to this machine. A server on all addresses would accept this.
+    """It prints 127.0.0.1, which other machines cannot reach.
+
+    All addresses 127.x.x.x belong to this machine. A server on all addresses would accept this
+    connection, and those of other machines.
+    """
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", server.port), timeout=5)
 
@@ -468,6 +491,7 @@ def test_the_server_listens_only_on_the_address_that_it_prints(server):
     ("method", "path"), [("POST", "/"), ("GET", "/translate"), ("OPTIONS", "/translate")]
 )
 def test_other_http_methods_are_refused(server, method, path):
+    """The page / is for GET, and /translate for POST. The header Allow names the right method."""
     response = server.request(method, path, "{}")
 
     assert response.status == 405

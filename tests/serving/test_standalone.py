@@ -81,6 +81,10 @@ def test_the_maximum_output_length_depends_on_the_source_length(
 
 
 def test_sentences_with_different_maximum_lengths_are_searched_one_after_the_other():
+    """CTranslate2 takes one maximum length for all sentences of a call.
+
+    The maximum is 2 x source length + 7, and at most 19: 20 positions, one of them for EOS.
+    """
     translator = StandInTranslator()
     sentences = [["x"] * 3, ["x"] * 5, ["x"] * 8]
 
@@ -89,7 +93,7 @@ def test_sentences_with_different_maximum_lengths_are_searched_one_after_the_oth
     batches = [batch for batch, _ in translator.calls]
     limits = [options["max_decoding_length"] for _, options in translator.calls]
     assert batches == [[["x"] * 3], [["x"] * 5], [["x"] * 8]]
-    assert limits == [13, 17, 19]
+    assert limits == [2 * 3 + 7, 2 * 5 + 7, 19]
 
 
 def test_sentences_with_the_same_maximum_length_are_searched_together():
@@ -97,6 +101,7 @@ def test_sentences_with_the_same_maximum_length_are_searched_together():
 
     search(translator, [["u"], ["v", "v"], [], ["w"]], SETTINGS)
 
+    # The maximum length depends on the source length; an empty sentence is not searched.
     batches = [batch for batch, _ in translator.calls]
     assert batches == [[["u"], ["w"]], [["v", "v"]]]
 
@@ -125,6 +130,7 @@ def test_outputs_are_empty_without_a_search_if_their_maximum_length_is_0():
     ],
 )
 def test_the_minimum_output_length_is_at_most_the_maximum(source, expected_min_length):
+    """The setting min_len is 15. The maximum is 2 x source length + 7."""
     translator = StandInTranslator()
 
     search(translator, [source], SETTINGS)
@@ -135,6 +141,10 @@ def test_the_minimum_output_length_is_at_most_the_maximum(source, expected_min_l
 
 @pytest.mark.parametrize("source", [["x"], ["x"] * 8], ids=["short", "long"])
 def test_ctranslate2_searches_with_the_exported_settings(source):
+    """The exported settings have a beam of 3, alpha 1.0, and no repeated 4-grams or unknown words.
+
+    The best of all 3 outputs is chosen by the script, whose length penalty CTranslate2 lacks.
+    """
     translator = StandInTranslator()
 
     search(translator, [source], SETTINGS)
@@ -157,6 +167,11 @@ def test_ctranslate2_searches_with_the_exported_settings(source):
     ],
 )
 def test_the_length_penalty_chooses_the_best_output(penalty, best_subwords):
+    """The stand-in for CTranslate2 returns a short output with score -1.0, and a long one with -0.6.
+
+    These are log-probabilities divided by the length: the penalty `length` prefers -0.6. The GNMT
+    penalty divides the log-probabilities by less: the short output gets -2.25, the long one -2.4.
+    """
     settings = SETTINGS | {"length_penalty": {"kind": penalty, "alpha": 1.0}}
 
     outputs = search(StandInTranslator(), [[], ["x"]], settings)
@@ -165,7 +180,10 @@ def test_the_length_penalty_chooses_the_best_output(penalty, best_subwords):
 
 
 def test_the_gnmt_penalty_divides_by_five_plus_the_length_over_six():
-    """CTranslate2's score times the length is the log-probability."""
+    """CTranslate2's score times the length is the log-probability.
+
+    The short output has the score -1.0 and the subwords a, a; the long one -0.6 and nine times b.
+    """
     # 3 subwords with EOS.
     short_score = -1.0 * 3 / ((5 + 3) / 6)
     assert short_score == -2.25
@@ -176,13 +194,21 @@ def test_the_gnmt_penalty_divides_by_five_plus_the_length_over_six():
     assert score(LONG_OUTPUT, SETTINGS, max_length=20) == pytest.approx(long_score)
 
 
-def test_an_output_that_was_cut_at_its_maximum_length_has_no_eos():
+def test_the_length_of_an_output_that_was_cut_off_does_not_include_eos():
+    """LONG_OUTPUT has the score -0.6 and 9 subwords, which is the maximum length here.
+
+    CTranslate2's score times the length is the log-probability, which GNMT's penalty divides.
+    """
     expected_score = -0.6 * 9 / ((5 + 9) / 6)  # 9 subwords, without EOS
 
     assert score(LONG_OUTPUT, SETTINGS, max_length=9) == pytest.approx(expected_score)
 
 
 def test_alpha_is_the_exponent_of_the_length_penalty():
+    """SHORT_OUTPUT has the score -1.0, the log-probability / 3^alpha: it has 3 subwords with EOS.
+
+    The GNMT penalty is ((5 + length) / 6)^alpha.
+    """
     settings = SETTINGS | {"length_penalty": {"kind": "gnmt", "alpha": 0.5}}
     expected_score = -1.0 * (3 / ((5 + 3) / 6)) ** 0.5
 
@@ -190,6 +216,7 @@ def test_alpha_is_the_exponent_of_the_length_penalty():
 
 
 def test_the_penalty_length_gives_the_score_of_ctranslate2():
+    """CTranslate2 returns -0.6 for LONG_OUTPUT, which it has divided by the length already."""
     settings = SETTINGS | {"length_penalty": {"kind": "length", "alpha": 1.0}}
 
     assert score(LONG_OUTPUT, settings, max_length=20) == -0.6

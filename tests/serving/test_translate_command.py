@@ -57,7 +57,8 @@ def test_a_warning_names_each_line_with_an_empty_translation(toy):
     _, messages = run_translate(toy, text=(toy / TEST_SOURCE).read_bytes())
 
     translations = stage_translations(toy)
-    assert all(line.startswith("bleuprint: warning: ") for line in messages.splitlines())
+    for line in messages.splitlines():
+        assert line.startswith("bleuprint: warning: ")
     line_numbers = re.findall(r"standard input:(\d+): the translation is empty", messages)
     assert line_numbers
     for line_number in line_numbers:
@@ -76,6 +77,7 @@ def n_best_rows(toy):
 
 
 def test_n_best_lists_number_the_lines_of_all_files(toy, n_best_rows):
+    """Two files are translated, with two translations of each line: `NUMBER ||| TEXT ||| SCORE`."""
     line_count = 2 * len(stage_translations(toy))  # of two files
 
     expected_numbers = []
@@ -86,6 +88,7 @@ def test_n_best_lists_number_the_lines_of_all_files(toy, n_best_rows):
 
 
 def test_the_first_of_the_n_best_translations_is_the_best(toy, n_best_rows):
+    """It is the one that the stage `translate` writes. The test set was given twice."""
     first_rows = n_best_rows[::2]
     second_rows = n_best_rows[1::2]
 
@@ -106,6 +109,7 @@ def test_the_first_of_the_n_best_translations_is_the_best(toy, n_best_rows):
 def test_a_note_says_if_the_system_was_trained_with_other_settings(
     toy, monkeypatch, capsys, part, changes, note_count
 ):
+    """The user may have edited params.yaml after the training; search settings do not matter."""
     monkeypatch.chdir(toy)
     settings = load_settings()
     system = settings.system_settings("micro")
@@ -122,6 +126,7 @@ def test_a_note_says_if_the_system_was_trained_with_other_settings(
 
 
 def test_one_note_names_the_unknown_words_of_all_lines(toy):
+    """Two of the four words in each of 600 lines are unknown; the note comes once, at the end."""
     _, messages = run_translate(toy, text=b"be ba. zzz zz\n" * 600)
 
     (note,) = [line for line in messages.splitlines() if "empty" not in line]
@@ -267,6 +272,7 @@ def test_alignments_do_not_change_the_translations(toy, alignment):
 
 
 def test_the_alignment_file_contains_the_words_of_each_source_line(alignment):
+    """The translated text has four lines: "ba be", "", "Bbb fa. Ga le!" and "be" 300 times."""
     _, aligned_lines = alignment
 
     assert [line.source for line in aligned_lines] == [
@@ -278,12 +284,14 @@ def test_the_alignment_file_contains_the_words_of_each_source_line(alignment):
 
 
 def test_the_alignment_of_an_empty_line_is_empty(alignment):
+    """The second of the translated lines is empty."""
     _, aligned_lines = alignment
 
     assert aligned_lines[1] == AlignedLine(source="", target="", links=[])
 
 
 def test_the_alignment_file_contains_the_words_of_each_translation(alignment, translator):
+    """Its words are separated by spaces; joined, they must be the text that the command prints."""
     output, aligned_lines = alignment
 
     detokenize = translator.corpus.tokenizer("en").detokenize
@@ -293,6 +301,7 @@ def test_the_alignment_file_contains_the_words_of_each_translation(alignment, tr
 
 
 def test_each_word_of_a_translation_is_linked_to_words_of_the_source(alignment):
+    """A link is a pair of word numbers, of the source and of the translation."""
     _, aligned_lines = alignment
 
     for line in aligned_lines[:2]:
@@ -305,6 +314,7 @@ def test_each_word_of_a_translation_is_linked_to_words_of_the_source(alignment):
 
 
 def test_words_of_a_second_sentence_are_linked(alignment):
+    """The third of the translated lines is "Bbb fa. Ga le!"."""
     _, aligned_lines = alignment
     line = aligned_lines[2]
     first_word_of_second_sentence = line.source.split().index("Ga")

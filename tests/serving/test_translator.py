@@ -71,10 +71,15 @@ ODD_LINES = ["", " ", "\x01\x07", "مرحبا 👍🏽", "a\rb\u2028c\x0b", "ba 
 
 
 def test_each_odd_line_has_one_line_of_translation(translator):
+    """The lines contain control characters, emoji, and characters at which others end a line.
+
+    A further line would shift all following translations against their sources.
+    """
     translations = best_texts(translator(ODD_LINES))
 
     assert len(translations) == len(ODD_LINES)
-    assert not any("\n" in translation for translation in translations)
+    for translation in translations:
+        assert "\n" not in translation
 
 
 def test_lines_without_text_have_empty_translations(translator):
@@ -82,6 +87,7 @@ def test_lines_without_text_have_empty_translations(translator):
 
 
 def test_odd_lines_are_translated_together_as_one_by_one(translator):
+    """Sentences are searched in batches, and must not influence each other."""
     translations_one_by_one = []
     for line in ODD_LINES:
         translations_one_by_one += best_texts(translator([line]))
@@ -99,11 +105,13 @@ class PutLanguageFirst(Edit):
 
 
 def test_an_edit_gets_the_source_language(translator):
+    """This edit, a cleaning step, puts the language before the sentence: "ba" becomes "de ba"."""
     editing_translator = Translator(
         translator.model, translator.corpus, (PutLanguageFirst(),), translator.decode
     )
 
     assert editing_translator.ids("ba") == translator.ids("de ba")
+    # Otherwise a missing or wrong language would not be noticed.
     assert translator.ids("de ba") != translator.ids("ba")
     assert translator.ids("de ba") != translator.ids("en ba")
     assert translator.ids("ba") != translator.ids("en ba")
@@ -138,6 +146,7 @@ def long_sentence_pieces(translator):
 
 
 def test_the_excess_tokens_of_a_long_sentence_are_counted(translator, long_sentence_pieces):
+    """The sentence has 602 tokens, and the model has room for 255 besides EOS."""
     sentence, _ = long_sentence_pieces
 
     (translated,) = translator([sentence])
@@ -148,6 +157,7 @@ def test_the_excess_tokens_of_a_long_sentence_are_counted(translator, long_sente
 def test_a_sentence_too_long_for_the_model_is_translated_in_pieces(
     translator, long_sentence_pieces
 ):
+    """The pieces are translated one by one, and their translations are joined by spaces."""
     sentence, pieces = long_sentence_pieces
 
     (translation,) = best_texts(translator([sentence]))
@@ -158,6 +168,7 @@ def test_a_sentence_too_long_for_the_model_is_translated_in_pieces(
 
 
 def test_a_sentence_after_a_long_one_is_translated_as_alone(translator, long_sentence_pieces):
+    """The long one is split into three pieces, whose translations must not be mixed up with it."""
     long_sentence, _ = long_sentence_pieces
 
     _, translation = best_texts(translator([long_sentence, "be"]))
@@ -166,6 +177,10 @@ def test_a_sentence_after_a_long_one_is_translated_as_alone(translator, long_sen
 
 
 def test_search_in_bfloat16_finds_nearly_the_translations_of_float32(toy, translator, monkeypatch):
+    """Most translations are equal, with nearly equal scores.
+
+    The variable BLEUPRINT_EMULATE allows bfloat16 on a processor that lacks it.
+    """
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
     sources = read_lines(toy / TEST_SOURCE)
     bfloat16_translator = load_translator(RUN, replace(translator.decode, precision="bfloat16"))
@@ -180,9 +195,9 @@ def test_search_in_bfloat16_finds_nearly_the_translations_of_float32(toy, transl
             scores.append(best.score)
             bfloat16_scores.append(bfloat16_best.score)
 
-    assert len(scores) > 0.8 * len(sources)  # lines with equal translations
-    assert bfloat16_scores == pytest.approx(scores, abs=0.1)
-    assert bfloat16_scores != scores
+    assert len(scores) > 0.8 * len(sources)  # Most lines have equal translations, ...
+    assert bfloat16_scores == pytest.approx(scores, abs=0.1)  # ... with nearly equal scores.
+    assert bfloat16_scores != scores  # Equal scores would mean that float32 was used twice.
 
 
 def test_outputs_with_equal_text_are_merged_and_keep_the_better_score(translator):
