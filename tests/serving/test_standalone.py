@@ -167,7 +167,7 @@ def test_ctranslate2_searches_with_the_exported_settings(source):
     ],
 )
 def test_the_length_penalty_chooses_the_best_output(penalty, best_subwords):
-    """The stand-in for CTranslate2 returns a short output with score -1.0, and a long one with -0.6.
+    """The stand-in for CTranslate2 returns a short output (score -1.0) and a long one (-0.6).
 
     These are log-probabilities divided by the length: the penalty `length` prefers -0.6. The GNMT
     penalty divides the log-probabilities by less: the short output gets -2.25, the long one -2.4.

@@ -28,7 +28,8 @@ def unescape_field(field):
         pytest.param("", "", id="empty text"),
     ],
 )
-def test_three_bars_and_escaped_bars_are_escaped(text, field):
+def test_text_that_looks_like_a_separator_or_an_escaped_bar_is_escaped(text, field):
+    """Fields are separated by |||. Fewer bars, and other entities such as &amp;, are kept."""
     assert escape_field(text) == field
 
 
@@ -37,6 +38,7 @@ PARTS = ["|", "||", "|||", "||||", " ", "&", "&amp;", "&#124;", "&amp;#124;", "#
 
 @given(st.lists(st.sampled_from(PARTS)).map("".join))
 def test_any_text_is_read_back_from_its_field(text):
+    """`unescape_field` follows the rules in the documentation, as a user's program would."""
     field = escape_field(text)
 
     assert "|||" not in field

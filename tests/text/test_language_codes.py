@@ -31,17 +31,18 @@ from bleuprint.text.language_codes import (
     ],
 )
 def test_all_codes_of_a_language_stand_for_its_shortest_code(codes, language):
+    """A language has codes of two and three letters, old codes, and codes with a country."""
     for code in codes:
         assert language_code(code) == language
 
 
 def test_codes_of_three_letters_stand_for_the_same_languages_as_in_cldr():
-    """CLDR, the data of Unicode about languages, lists such codes as aliases."""
+    """CLDR, the data of Unicode about languages, lists them as aliases of two-letter codes."""
     compared_count = 0
     for code, alias in get_global("language_aliases").items():
         if len(code) != 3 or len(alias) != 2:
             continue
-        # The rules know languages by these codes, which therefore stay.
+        # Rules are defined for the codes in SCRIPTS, so these are not replaced.
         if not is_listed(code) or code in SCRIPTS:
             continue
         assert language_code(code) == language_code(alias), code
@@ -51,6 +52,7 @@ def test_codes_of_three_letters_stand_for_the_same_languages_as_in_cldr():
 
 @pytest.mark.parametrize("code", SCRIPTS)
 def test_a_language_that_the_rules_know_keeps_its_code(code):
+    """SCRIPTS contains the alphabet of each language; another code would not be found in it."""
     assert language_code(code) == code
     assert is_listed(code)
 
@@ -68,6 +70,7 @@ def test_a_language_that_the_rules_know_keeps_its_code(code):
     ],
 )
 def test_a_language_tag_includes_tags_with_further_parts(wanted_tag, tag, is_included):
+    """If a user asks for `en`, files in `en-GB` are used, but for `en-GB` not those in `en`."""
     assert includes_tag(normalized_tag(wanted_tag), normalized_tag(tag)) == is_included
 
 

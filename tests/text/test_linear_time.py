@@ -114,7 +114,7 @@ def check_functions():
 
 
 def is_installed(tokenizer, language):
-    """Whether the package of a tokenizer is installed."""
+    """Return whether the package is installed that a tokenizer needs in a language."""
     if tokenizer == "spacy":
         return find_spec("spacy") is not None
     if tokenizer == "segmenter":
@@ -154,20 +154,24 @@ FUNCTIONS = edit_functions() | check_functions() | other_functions() | tokenizer
 
 
 def seconds(function, line):
-    """Return the time that a function takes for a line, in seconds of this process."""
+    """Return the processor time, in seconds, that a function takes for a line."""
     start = process_time()
     function(line)
     return process_time() - start
 
 
 def shortest_seconds(function, line):
-    """Return the shortest of three times."""
+    """Measure three times how long a function takes for a line; return the shortest time."""
     return min(seconds(function, line) for _ in range(3))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_twice_the_length_takes_about_twice_the_time(name):
-    """Each line repeats a part, such as a comma or a tag, and ends in x."""
+    """Each line repeats a part, such as a comma or a tag, 4,000 characters long, and ends in x.
+
+    In quadratic time it takes four times as long; a web page without spaces would take hours. A
+    ratio of more than 3.2 fails, unless the function is fast: 2.5 microseconds per character.
+    """
     function = FUNCTIONS[name]
     function("Warm up.")
     ratio_by_part = {}

@@ -98,6 +98,7 @@ def tokens_of_sacremoses(sentence, language, hyphens=False, escape=False):
 @settings(max_examples=60, derandomize=True, database=None)
 @given(SENTENCES)
 def test_tokens_of_any_sentence_equal_those_of_sacremoses(language, hyphens, escape, sentence):
+    """Random sentences contain the characters and words that sacremoses treats specially."""
     tokens = our_tokenizer(language, hyphens, escape).tokenize(sentence)
 
     assert tokens == tokens_of_sacremoses(sentence, language, hyphens, escape)
@@ -112,6 +113,7 @@ ENDS = ["", " a", " A", " 1", " ²", " 'a", " '1", " ,1", " .", " ..", " ß", " 
 def test_periods_apostrophes_and_commas_are_split_by_their_neighbors_as_by_sacremoses(
     language, start
 ):
+    """All combinations of a start, a word such as "No." or "'a", and an end such as " 1"."""
     tokenizer = our_tokenizer(language, hyphens=False, escape=False)
 
     for word in WORDS:
@@ -138,14 +140,19 @@ def test_each_kind_of_character_is_split_as_by_sacremoses(language, template):
 
 
 def test_a_small_cache_of_words_does_not_change_the_tokens(monkeypatch):
-    """The tokenizer keeps the tokens of words that it has split."""
+    """The tokenizer stores the tokens of words; here of 3 words with at most 6 characters.
+
+    The sentence contains words whose tokens depend on the next word, such as "No." before a number.
+    """
     monkeypatch.setattr(memoize, "MAX_WORDS", 3)
     monkeypatch.setattr(memoize, "MAX_LENGTH", 6)
     tokenizer = Moses("en", hyphens=False, escape=False)
     sentence = "No. 5 (isn't) Ann's, no. five is. (isn't) unfortunately, Ann's. No. Five"
 
+    expected = tokens_of_sacremoses(sentence, "en")
+
     for _ in range(3):
-        assert tokenizer.tokenize(sentence) == tokens_of_sacremoses(sentence, "en")
+        assert tokenizer.tokenize(sentence) == expected
         assert 0 < len(tokenizer._tokens_by_key) <= 3
         assert max(len(key) for key in tokenizer._tokens_by_key) <= 6
 
@@ -192,6 +199,7 @@ def test_with_escape_entities_are_written_and_read():
 
 
 def test_one_level_of_escapes_is_undone():
+    """The text &lt; was escaped to &amp;lt; and must not become <."""
     tokenizer = Moses("en", hyphens=False, escape=True)
 
     assert tokenizer.detokenize(["&amp;lt;"]) == "&lt;"
@@ -242,6 +250,7 @@ def test_sacremoses_fails_at_a_czech_hyphen_after_an_apostrophe():
     ],
 )
 def test_czech_hyphens_after_an_apostrophe_are_joined(tokens, sentence):
+    """At such tokens, sacremoses fails with a TypeError (see the test before)."""
     tokenizer = Moses("cs", hyphens=False, escape=True)
 
     assert tokenizer.detokenize(tokens) == sentence

@@ -19,6 +19,7 @@ NUMBERS = [7, 1234, 12_345, 100_000, 1_234_567, 98_765_432, 3.5, 1234.05, 100_00
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("digits", ["latn", "default"])
 def test_a_number_in_a_locale_equals_the_english_number(locale, number, digits):
+    """Languages write 1,234.05 as 1.234,05 or 1 234,05, and some with digits of their own."""
     english_number = format_decimal(number, locale="en")
     local_number = format_decimal(number, locale=locale, numbering_system=digits)
 
@@ -29,6 +30,7 @@ def test_a_number_in_a_locale_equals_the_english_number(locale, number, digits):
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("digits", ["latn", "default"])
 def test_another_number_in_a_locale_does_not_equal_the_english_number(locale, number, digits):
+    """A wrong number in a translation must be found, whatever the form of the number."""
     english_number = format_decimal(number, locale="en")
 
     for other_number in (number + 1, number * 10, number + 0.01):
@@ -43,6 +45,7 @@ DATES = [datetime.date(2020, 10, 3), datetime.date(1998, 1, 25)]
 @pytest.mark.parametrize("locale", DATE_LOCALES)
 @pytest.mark.parametrize("date", DATES, ids=str)
 def test_a_date_in_a_locale_equals_the_american_and_the_iso_date(locale, date):
+    """The order of day, month and year differs, and the year may have two digits or four."""
     local_date = format_date(date, "short", locale=locale)
     american_date = format_date(date, "short", locale="en_US")
 
@@ -54,6 +57,7 @@ def test_a_date_in_a_locale_equals_the_american_and_the_iso_date(locale, date):
 @pytest.mark.parametrize("date", DATES, ids=str)
 @pytest.mark.parametrize("days", [1, 40, 400])
 def test_a_later_date_in_a_locale_does_not_equal_the_american_date(locale, date, days):
+    """Compared is a date with one that is a day, about a month or about a year later."""
     american_date = format_date(date, "short", locale="en_US")
     later_date = format_date(date + datetime.timedelta(days=days), "short", locale=locale)
 
@@ -73,6 +77,7 @@ TIMES = [
 @pytest.mark.parametrize("locale", TIME_LOCALES)
 @pytest.mark.parametrize("time", TIMES, ids=str)
 def test_a_time_in_a_locale_equals_the_american_time(locale, time):
+    """The American form has 12 hours and am or pm, such as 9:05 PM for 21:05."""
     local_time = format_time(time, "short", locale=locale)
     american_time = format_time(time, "short", locale="en_US")
 
@@ -108,6 +113,7 @@ def test_a_time_an_hour_later_does_not_equal_the_american_time(locale, time):
     ],
 )
 def test_each_number_of_a_text_has_a_list_of_readings(text, readings):
+    """In 3.10, for example, the point may begin a fraction, or separate two numbers of a date."""
     assert number_readings(text) == readings
 
 
@@ -148,6 +154,10 @@ def test_each_number_of_a_text_has_a_list_of_readings(text, readings):
     ],
 )
 def test_a_number_has_all_these_readings(number, readings):
+    """A reading is a tuple of parts; a part that begins with a point is a fraction.
+
+    Two numbers count as equal if they have a reading in common.
+    """
     assert number_readings(f"at {number}, or") == [readings]
 
 

@@ -26,7 +26,8 @@ def test_no_other_character_than_a_newline_ends_a_line(tmp_path, character):
     assert folder.count("train") == 2
 
 
-def test_a_sentence_with_a_newline_is_not_written(tmp_path):
+def test_writing_a_sentence_with_a_newline_fails(tmp_path):
+    """It would become two lines, and shift all following sentences against their translations."""
     with PairWriter(tmp_path / "a", tmp_path / "b") as writer, pytest.raises(AssertionError):
         writer.write(Pair("eins\nzwei", "one"))
 
@@ -54,6 +55,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_the_sets_of_a_folder_are_train_valid_and_the_test_sets_by_name(tmp_path):
+    """Files are named SET.LANGUAGE; other files in the folder are ignored."""
     folder = TextFolder(tmp_path, "de", "en")
     for name in ("test.b", "valid", "test.a.1", "train"):
         write_set(folder, name, PAIRS)
@@ -72,6 +74,7 @@ def test_the_sets_of_a_folder_are_train_valid_and_the_test_sets_by_name(tmp_path
     ],
 )
 def test_as_many_lines_are_counted_as_are_read(tmp_path, content, line_count):
+    r"""Only a newline ends a line: \r and \x0c belong to the line."""
     path = tmp_path / "a"
     path.write_bytes(content)
 
@@ -83,7 +86,10 @@ def test_as_many_lines_are_counted_as_are_read(tmp_path, content, line_count):
 def test_two_ranges_that_meet_contain_each_pair_once_and_numbered_over_the_text(
     tmp_path, monkeypatch, block_pairs
 ):
-    """A text is read in ranges by several processes, and each range in blocks."""
+    """A text is read in ranges by several processes, and each range in blocks of pairs.
+
+    The text is divided into two ranges at each of its pairs; both together must be the whole text.
+    """
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", block_pairs)
     expected_pairs = []
     for number, character in enumerate(TORTURE):
@@ -118,7 +124,10 @@ def test_two_ranges_that_meet_contain_each_pair_once_and_numbered_over_the_text(
 def test_files_with_different_numbers_of_lines_are_refused(
     tmp_path, monkeypatch, source, target, source_lines, target_lines, ranges
 ):
-    """A text is read in ranges by several processes."""
+    """Several processes read ranges of a text; the one with the last range notices the difference.
+
+    Blocks have two pairs here, so that the shorter file ends within a block or between two.
+    """
     monkeypatch.setattr(parallel, "BLOCK_PAIRS", 2)
     folder = TextFolder(tmp_path, "de", "en")
     source_path, target_path = folder.files("train")

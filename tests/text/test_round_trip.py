@@ -60,7 +60,7 @@ def tokenize_and_join(sentence, language, hyphens=False, escape=False):
     ],
 )
 def test_a_sentence_is_split_into_these_tokens(language, sentence, tokens):
-    """The token ␠ marks a space that detokenization would not write otherwise."""
+    """The token ␠ marks a space that joining the tokens by the rules of Moses would not write."""
     assert tokenizer(language).tokenize(sentence) == tokens.split()
 
 
@@ -135,6 +135,7 @@ def test_a_sentence_of_difficult_words_is_read_back(language, escape, template, 
     ],
 )
 def test_a_sentence_with_difficult_punctuation_is_read_back(language, sentence):
+    """Moses guesses which quotation marks and apostrophes belong to which word, often wrongly."""
     assert tokenize_and_join(sentence, language) == sentence
 
 
@@ -145,6 +146,7 @@ PLAIN_WORDS = ["the", "Ab", "well-known", "No.", "Dr.", "5", "2.5", "x,", "y.", 
 @settings(max_examples=60, derandomize=True, database=None)
 @given(words=st.lists(st.sampled_from(PLAIN_WORDS)))
 def test_plain_sentences_have_the_tokens_of_moses(language, words):
+    """Where nothing can be lost, the tokens are those that papers use."""
     sentence = " ".join(words)
     moses = Moses(language, hyphens=False, escape=False)
 
@@ -158,6 +160,6 @@ def test_no_character_but_spaces_is_lost(language, sentence):
     """The characters are those that the rules of the tokenizer ask for."""
     joined_sentence = tokenize_and_join(sentence, language)
 
-    # The token ␠ marks a space, so that this character cannot be read back.
+    # The token ␠ marks a space, so the character ␠ itself cannot be read back.
     if "␠" not in sentence:
         assert joined_sentence.replace(" ", "") == sentence.replace(" ", "")

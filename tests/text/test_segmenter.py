@@ -117,6 +117,7 @@ def test_a_translation_has_single_spaces_between_words_wherever_the_model_writes
 
 
 def test_a_language_without_segmenter_has_the_tokens_of_moses():
+    """The other language of a Japanese corpus may be English, for example."""
     settings_of_corpus = Tokenize("segmenter", lowercase=True, hyphens=False, escape=False)
 
     tokenizer = tokenizer_for("en", settings_of_corpus)
@@ -161,7 +162,8 @@ def test_the_tokenizer_segmenter_is_refused_if_neither_language_has_one(tmp_path
 
 @pytest.mark.parametrize("code", ["th", "tha"])
 def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, monkeypatch, code):
-    monkeypatch.setattr(segmenter, "find_spec", lambda _: None)
+    """Thai needs pythainlp. It is noticed when the settings are read, and when text is split."""
+    monkeypatch.setattr(segmenter, "find_spec", lambda _: None)  # No package is installed.
 
     message = (
         r"pythainlp is not installed\. Install it: pip install -c constraints.txt -e '\.\[th\]'"

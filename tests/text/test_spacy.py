@@ -47,6 +47,7 @@ def tokens_of_spacy(language, sentences):
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_tokens_equal_those_of_spacy(language):
+    """The reference is spaCy itself, called as in its documentation."""
     tokenizer = our_spacy.Spacy(language)
 
     tokens = [tokenizer.tokenize(sentence) for sentence in SENTENCES[language]]
@@ -61,11 +62,12 @@ def test_tokens_equal_those_of_spacy(language):
         ("th", "สวัสดี ครับ", ["สวัสดี", "ครับ"]),
     ],
 )
-def test_white_space_is_no_token(language, sentence, tokens):
+def test_white_space_is_removed_from_the_tokens(language, sentence, tokens):
+    """The library makes tokens of repeated spaces, and of spaces at the start."""
     assert our_spacy.Spacy(language).tokenize(sentence) == tokens
 
 
-def test_with_the_option_white_space_it_becomes_tokens_of_visible_signs():
+def test_the_option_white_space_writes_spaces_as_tokens_of_visible_signs():
     """␠ is a space, ⍽ a no-break space, ␉ a tab and ␣ other white space."""
     tokenizer = our_spacy.Spacy("de", white_space=True)
 
@@ -116,13 +118,17 @@ def test_tokens_are_joined_to_the_sentence(language, sentence):
     [("I cannot.", "I can not."), ("a - b", "a-b"), ("5 %", "5%")],
 )
 def test_some_tokens_are_joined_to_a_sentence_with_other_spaces(sentence, joined_sentence):
+    """The tokens do not tell where spaces were: "cannot" and "can not" have the same ones."""
     tokenizer = our_spacy.Spacy("en")
 
     assert tokenizer.detokenize(tokenizer.tokenize(sentence)) == joined_sentence
 
 
 def test_the_words_that_spacy_stores_are_limited(monkeypatch):
-    """The library keeps each word that it has seen, so that its memory would grow with the text."""
+    """The library stores each word that it has seen, so its memory would grow with the text.
+
+    The limit is 100 more words than are stored now; the loop meets 500 new words.
+    """
     tokenizer = our_spacy.Spacy("en")
     limit = len(tokenizer._nlp.vocab.strings) + 100
     monkeypatch.setattr(our_spacy, "_MAX_STORED_WORDS", limit)
@@ -156,9 +162,10 @@ def test_a_language_that_spacy_does_not_know_is_named():
 
 
 def test_a_missing_spacy_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setattr("bleuprint.text.tokenizers.find_spec", lambda _: None)
+    """The tokenizer moses can be used without spaCy."""
+    monkeypatch.setattr("bleuprint.text.tokenizers.find_spec", lambda _: None)  # Not installed.
 
-    Tokenize("moses", lowercase=False, hyphens=True, escape=False)
+    Tokenize("moses", lowercase=False, hyphens=True, escape=False)  # Raises nothing.
     with pytest.raises(ValueError, match=r"spaCy is not installed\. Install it: pip .*\[spacy\]"):
         Tokenize("spacy", lowercase=False, hyphens=False, escape=False)
 

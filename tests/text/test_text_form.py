@@ -115,7 +115,8 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_sentences_are_not_reported(name):
+def test_ordinary_sentences_have_no_frequent_form(name):
+    """They resemble the lines of some toolkit: quotations, times, paths, hashtags and more."""
     assert FormCounter(SENTENCES[name]).frequent_form() is None
 
 
@@ -217,7 +218,10 @@ LINES_OF_FORMS = [
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_is_named_with_its_share_and_its_first_line(name):
-    """Other toolkits write such lines: subwords, tokens, JSON and more."""
+    """Other toolkits write such lines: subwords, tokens, JSON and more.
+
+    Nearly all lines have the form, so it is found in the first three lines.
+    """
     frequent_form = FormCounter(FORMS[name]).frequent_form()
 
     assert frequent_form.form.name == name
@@ -231,12 +235,14 @@ def test_a_form_is_named_with_its_share_and_its_first_line(name):
     ids=[f"{number} {name}" for number, (name, _) in enumerate(LINES_OF_FORMS)],
 )
 def test_variants_of_a_form_are_recognized(name, lines):
+    """A user who trains on text in such a form gets useless translations, so it is reported."""
     assert FormCounter(lines).frequent_form().form.name == name
 
 
 def test_the_share_of_a_form_is_that_of_the_lines_that_are_not_empty():
+    """Of 11 lines, 2 are empty and 2 are in subwords, in which @@ marks the end of a part."""
     lines_in_subwords = ["a lo@@ w lamp", "the n@@ ew one"]
-    lines = ["", *ENGLISH_SENTENCES[:7], *lines_in_subwords, "  "]
+    lines = ["", *ENGLISH_SENTENCES[:7], *lines_in_subwords, "  "]  # An empty line, then 7.
 
     frequent_form = FormCounter(lines).frequent_form()
 
@@ -247,6 +253,7 @@ def test_the_share_of_a_form_is_that_of_the_lines_that_are_not_empty():
 
 
 def test_a_form_is_described_with_its_share_and_its_first_line():
+    """Two of nine lines (22%) are in subwords, the first of which is line 8."""
     lines = [*ENGLISH_SENTENCES[:7], "a lo@@ w lamp", "the n@@ ew one"]
 
     frequent_form = FormCounter(lines).frequent_form()
@@ -259,19 +266,22 @@ def test_a_form_is_described_with_its_share_and_its_first_line():
     )
 
 
-def test_a_single_line_in_a_form_is_not_reported():
+def test_a_form_of_a_single_line_is_ignored():
+    """It may be chance, or a sentence about subwords."""
     lines = ["", *ENGLISH_SENTENCES[:7], "a lo@@ w lamp"]
 
     assert FormCounter(lines).frequent_form() is None
 
 
-def test_a_tenth_of_the_lines_in_tokens_is_not_reported():
+def test_a_form_of_a_tenth_of_the_lines_is_ignored():
+    """Ordinary text contains some sentences that look like tokens set apart by spaces."""
     lines = ENGLISH_SENTENCES[:90] + moses(QUOTATIONS)[:10]
 
     assert FormCounter(lines).frequent_form() is None
 
 
-def test_a_quarter_of_the_lines_in_tokens_is_reported():
+def test_a_form_of_a_quarter_of_the_lines_is_reported():
+    """75 sentences, and 25 lines in tokens, the first of which is line 76."""
     lines = ENGLISH_SENTENCES[:75] + moses(QUOTATIONS)[:25]
 
     frequent_form = FormCounter(lines).frequent_form()
@@ -297,7 +307,8 @@ def test_a_form_that_the_settings_expect_is_ignored(ignored_forms, name):
     assert frequent_form.form.name == name
 
 
-def test_lines_all_of_whose_forms_are_ignored_are_not_reported():
+def test_nothing_is_reported_if_the_settings_expect_all_forms_of_a_text():
+    """These lines are in tokens of Moses with entities, and in lower case."""
     lines = moses(lowercased(QUOTATIONS))
 
     assert FormCounter(lines).frequent_form(ignored=[*TOKENS, ENTITIES, LOWER_CASE]) is None
@@ -323,13 +334,15 @@ def test_subwords_of_translations_are_reported_if_the_references_are_in_tokens()
     assert frequent_form.form.name == "BPE subwords (@@)"
 
 
-def test_translations_in_the_form_of_the_references_are_not_reported():
+def test_nothing_is_reported_about_translations_in_the_form_of_the_references():
+    """Then both can be compared, although they are in lower-cased tokens."""
     lines = moses(lowercased(QUOTATIONS))
 
     assert FormCounter(lines).frequent_form(references=FormCounter(lines)) is None
 
 
 def test_of_a_long_text_all_first_lines_and_every_hundredth_line_are_counted():
+    """Of 20,000 lines, only the second half is in subwords, in which @@ marks the end of a part."""
     counter = FormCounter()
     for number in range(1, 10_001):
         counter.add(number, "low")

@@ -83,7 +83,7 @@ def test_the_tokenizer_none_splits_at_white_space_only():
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_a_sentence_is_lowercased_before_it_is_tokenized(name):
-    # The lower case of İ are two characters.
+    """In lower case, İ is two characters: i and a dot above (U+0307)."""
     tokens = tokenizer(name, lowercase=True).tokenize("ÖL İ")
 
     assert tokens == tokenizer(name).tokenize("öl i\u0307")
@@ -91,6 +91,7 @@ def test_a_sentence_is_lowercased_before_it_is_tokenized(name):
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_turkish_is_lowercased_by_its_own_rules(name):
+    """In Turkish, the lower case of İ is i, and that of I is ı."""
     tokens = tokenizer(name, "tr", lowercase=True).tokenize("İzmir ISPARTA")
 
     assert tokens == tokenizer(name, "tr").tokenize("izmir ısparta")
@@ -98,7 +99,8 @@ def test_turkish_is_lowercased_by_its_own_rules(name):
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("character", SEPARATORS, ids=ascii)
-def test_white_space_and_controls_separate_words(name, character):
+def test_white_space_and_control_characters_separate_words(name, character):
+    """They are treated as a space, and never become part of a token."""
     sentence = f"{character}a{character}{character}b{character}"
 
     assert tokenizer(name).tokenize(sentence) == tokenizer(name).tokenize("a b")
@@ -108,6 +110,7 @@ def test_white_space_and_controls_separate_words(name, character):
 @pytest.mark.parametrize("name", TOKENIZERS)
 @pytest.mark.parametrize("character", FORMATS, ids=ascii)
 def test_invisible_formats_are_removed_from_words(name, character):
+    """A soft hyphen, for example, would make another word of "Wasser"."""
     sentence = f"{character}Was{character}ser {character}ist{character}"
 
     assert tokenizer(name).tokenize(sentence) == tokenizer(name).tokenize("Wasser ist")
@@ -118,6 +121,7 @@ def test_invisible_formats_are_removed_from_words(name, character):
 @settings(max_examples=200, derandomize=True, database=None)
 @given(sentence=st.text(max_size=20) | st.text("▁_ aB'-" + ODD_CHARACTERS, max_size=20))
 def test_tokens_contain_no_white_space(name, sentence):
+    """Tokens are written with spaces between them, so a space in a token would make two of it."""
     tokens = tokenizer(name, lowercase=True, escape=name == "moses").tokenize(sentence)
 
     for token in tokens:
@@ -144,6 +148,7 @@ MOSES_SETTINGS = st.builds(
 def test_tokenizing_to_a_line_gives_the_tokens_with_spaces_between_them(
     sentence, language, moses_settings
 ):
+    """`tokenize_to_line` is a faster way, which must not change a token."""
     moses = tokenizer_for(language, moses_settings)
 
     assert tokenize_to_line(moses, sentence) == " ".join(moses.tokenize(sentence))
@@ -159,7 +164,7 @@ def test_tokenizing_to_a_line_gives_the_tokens_with_spaces_between_them(
 def test_the_number_of_tokens_is_within_bounds_that_are_known_before(
     sentence, language, moses_settings
 ):
-    """Checks of lengths need not tokenize a sentence whose bounds decide."""
+    """To save time, a check of lengths tokenizes only sentences that these bounds do not decide."""
     fewest, most = token_bounds(sentence, moses_settings)
 
     token_count = len(tokenizer_for(language, moses_settings).tokenize(sentence))
@@ -175,11 +180,13 @@ def test_the_number_of_tokens_is_within_bounds_that_are_known_before(
         pytest.param("ein\u00ad Zug", (0, math.inf), id="format: no bounds"),
     ],
 )
-def test_the_bounds_of_plain_text_are_near(sentence, bounds):
+def test_the_bounds_of_plain_text_are_near_the_number_of_tokens(sentence, bounds):
+    """Bounds are the fewest and the most tokens that a sentence can have."""
     assert token_bounds(sentence, Tokenize()) == bounds
 
 
-def test_other_tokenizers_than_moses_have_no_bounds():
+def test_other_tokenizers_than_moses_may_return_any_number_of_tokens():
+    """The bounds from 0 to infinity decide nothing, so the sentence is tokenized."""
     assert token_bounds("ein Zug", Tokenize("characters")) == (0, math.inf)
 
 
@@ -187,6 +194,7 @@ def test_other_tokenizers_than_moses_have_no_bounds():
 @settings(max_examples=200, derandomize=True, database=None)
 @given(sentence=st.text(max_size=20) | st.text("▁_ aB'-" + ODD_CHARACTERS, max_size=20))
 def test_any_sentence_is_read_back_with_single_spaces(name, sentence):
+    """Joining the tokens gives the sentence, in which white space has become single spaces."""
     joined_sentence = tokenizer(name).detokenize(tokenizer(name).tokenize(sentence))
 
     assert joined_sentence == " ".join(replace_white_space(sentence).split())

@@ -34,8 +34,10 @@ FLAG_OF_ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\
 
 @pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 def test_invisible_formats_are_removed_from_words(function):
+    """FORMATS are all characters that Unicode calls formats, such as the soft hyphen."""
     for character in FORMATS:
-        # Characters that Python's version of Unicode does not know stay.
+        # Python's version of Unicode may be older than that of `regex`, which FORMATS comes from.
+        # Characters that Python does not know are kept.
         is_known = unicodedata.category(character) != "Cn"
         expected = "Wasser" if is_known else f"Was{character}ser"
         assert function(f"Was{character}ser") == expected
@@ -43,6 +45,7 @@ def test_invisible_formats_are_removed_from_words(function):
 
 @pytest.mark.parametrize("function", [replace_unprintable, replace_white_space])
 def test_control_characters_and_line_separators_become_spaces(function):
+    """In Unicode, their categories are Cc, Zl and Zp. Other programs may end a line at them."""
     for character in ALL_CHARACTERS:
         is_separator = unicodedata.category(character) in ("Cc", "Zl", "Zp")
         if is_separator or character == "\u200b":  # The zero-width space.
@@ -58,11 +61,13 @@ def test_control_characters_and_line_separators_become_spaces(function):
         pytest.param("ᠬᠠᠷ\u180eᠠ", id="Mongolian with vowel separator"),
     ],
 )
-def test_invisible_characters_that_belong_to_the_spelling_stay(function, word):
+def test_invisible_characters_that_belong_to_the_spelling_are_kept(function, word):
+    """Without them, a word would look wrong, or would be another word."""
     assert function(word) == word
 
 
 def test_number_signs_include_those_of_arabic_syriac_and_kaithi():
+    """Otherwise the set NUMBER_SIGNS, found by a property of Unicode, would miss some."""
     assert {"\u0600", "\u06dd", "\u070f", "\u08e2", "\U000110cd"} < NUMBER_SIGNS
 
 
@@ -76,7 +81,8 @@ def test_number_signs_include_those_of_arabic_syriac_and_kaithi():
         pytest.param("👩\u200d👧\ufe0f", id="joined emoji"),
     ],
 )
-def test_number_signs_and_emoji_stay(function, text):
+def test_number_signs_and_emoji_are_kept(function, text):
+    """They contain formats, which are removed from other text."""
     assert function(text) == text
 
 
@@ -90,7 +96,8 @@ def test_number_signs_and_emoji_stay(function, text):
         ("en", "\u0130zmir", "i\u0307zmir"),
     ],
 )
-def test_lower_case_of_a_language(language, text, lower):
+def test_each_language_is_lowercased_by_its_own_rules(language, text, lower):
+    """In Turkish and Azerbaijani, the lower case of İ is i, and that of I is ı."""
     assert lowercase_text(text, language) == lower
 
 
@@ -128,6 +135,7 @@ def test_replace_white_space_makes_each_white_space_a_space():
     ],
 )
 def test_sentences_that_differ_in_case_punctuation_or_encoding_compare_equal(first, second):
+    """Test sentences that occur in the training text in such a form must be found, too."""
     assert comparison_key(first) == comparison_key(second)
     assert comparison_key(first) != ""
 
@@ -136,6 +144,7 @@ def test_sentences_that_differ_in_case_punctuation_or_encoding_compare_equal(fir
     ("first", "second"), [("कि", "का"), ("!", "?"), ("a b", "a c"), ("1+1", "1+2")]
 )
 def test_sentences_of_different_words_compare_different(first, second):
+    """The first pair are Hindi syllables that differ in a vowel sign, which is a mark."""
     assert comparison_key(first) != comparison_key(second)
 
 
