@@ -25,6 +25,7 @@ class Browser:
     """Selenium's driver, and the requests and console messages of its pages."""
 
     def __init__(self, driver):
+        """Use a driver of Selenium that is started already."""
         self.driver = driver
         self._log: list[dict[str, Any]] = []
 
@@ -38,40 +39,51 @@ class Browser:
         self.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def resize(self, width, height=900):
-        """CSS pixels of the page."""
+        """Set the size of the window, in CSS pixels."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def script(self, code, *arguments):
+        """Run JavaScript in the page, and return the value of its return statement."""
         return self.driver.execute_script(code, *arguments)
 
     def wait(self, condition, *arguments):
-        """Wait until an expression of JavaScript is true."""
+        """Wait until an expression of JavaScript is true; fail after two minutes."""
         from selenium.webdriver.support.ui import WebDriverWait
 
         wait = WebDriverWait(self.driver, _SECONDS, poll_frequency=0.05)
         wait.until(lambda _: self.script(f"return Boolean({condition})", *arguments), condition)
 
     def complaints(self):
-        """The console's messages since the last call, above all errors of scripts."""
+        """Return the console's messages since the last call, above all errors of scripts."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """The addresses of all requests so far, but for those within the browser or of files."""
-        self._log += (
-            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
-        )
-        addresses = (
-            entry["params"]["request"]["url"]
-            for entry in self._log
-            if entry["method"] == "Network.requestWillBeSent"
-        )
-        return [address for address in addresses if urlsplit(address).scheme not in _WITHIN]
+        """Return the addresses of all network requests so far.
+
+        Requests within the browser, and for files of this machine, are omitted.
+        """
+        for entry in self.driver.get_log("performance"):
+            self._log.append(json.loads(entry["message"])["message"])
+        addresses = []
+        for event in self._log:
+            if event["method"] == "Network.requestWillBeSent":
+                address = event["params"]["request"]["url"]
+                if urlsplit(address).scheme not in _WITHIN:
+                    addresses.append(address)
+        return addresses
 
 
 @contextmanager
 def chromium(folder):
-    """A browser with its profile in `folder`; skips the test where there is none."""
+    """Run Chromium until the `with` block ends; skip the test if Chromium is not installed.
+
+    Args:
+        folder: The folder for the browser's profile.
+
+    Yields:
+        The browser, which shows an empty page.
+    """
     skip_without("chromium", "chromedriver")
     driver = shutil.which("chromedriver")
     options = webdriver.ChromeOptions()
@@ -79,16 +91,16 @@ def chromium(folder):
     for argument in (*_ARGUMENTS, f"--user-data-dir={folder}", "about:blank"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # with the driver's path Selenium neither searches for a driver nor downloads one
+    # Without this path, Selenium would search for a driver and download one.
     service = webdriver.ChromeService(executable_path=driver)
-    started = webdriver.Chrome(options=options, service=service)
+    chrome = webdriver.Chrome(options=options, service=service)
     processes = psutil.Process(service.process.pid).children(recursive=True)
     try:
-        started.set_page_load_timeout(_SECONDS)
-        started.set_script_timeout(_SECONDS)
-        yield Browser(started)
+        chrome.set_page_load_timeout(_SECONDS)
+        chrome.set_script_timeout(_SECONDS)
+        yield Browser(chrome)
     finally:
-        started.quit()
-        _, left = psutil.wait_procs(processes, timeout=5)
-        for process in left:
+        chrome.quit()
+        _, still_running = psutil.wait_procs(processes, timeout=5)
+        for process in still_running:
             process.kill()

@@ -42,87 +42,121 @@ CELLS = {
 
 
 def head_of_today(head):
+    """Return today's name for the head of a column in version 1.0."""
     return HEADS.get(head, (head, ""))[0]
 
 
 def title_of_today(title):
+    """Return today's name for the title of a section in version 1.0; other lines are unchanged."""
     return TITLES.get(title, (title, ""))[0]
 
 
 def cell_of_today(cell):
-    """The text of a cell; below its first line, the HTML report describes the system."""
-    first, line_break, rest = cell.partition("\n")
+    """Return the text of a cell in version 1.0 as it is written today.
+
+    Only the first line changes: below it, the HTML report describes the system.
+    """
+    first_line, line_break, rest = cell.partition("\n")
     for pattern, (replacement, _) in CELLS.items():
-        first = re.sub(pattern, replacement, first)
-    return f"{first}{line_break}{rest}"
+        first_line = re.sub(pattern, replacement, first_line)
+    return f"{first_line}{line_break}{rest}"
 
 
 def markdown_of_today(lines):
-    """Lines of titles and tables in Markdown, with today's names; columns are as wide as needed."""
-    renamed = []
+    """Return lines of Markdown from version 1.0 with today's titles, heads and cells.
+
+    Columns of tables become as wide as their longest cell.
+    """
+    renamed_lines = []
     table = []
+    # The empty line at the end finishes a table that ends with the last line.
     for line in [*lines, ""]:
         if line.startswith("|"):
             table.append(markdown_cells(line))
             continue
         if table:
-            heads, rule, *rows = table
-            heads = [head_of_today(head) for head in heads]
-            rows = [[cell_of_today(cell) for cell in row] for row in rows]
-            renamed += aligned([heads, rule, *rows])
+            renamed_lines += _aligned(_renamed_table(table))
             table = []
-        renamed.append(title_of_today(line))
-    return renamed[:-1]
+        renamed_lines.append(title_of_today(line))
+    return renamed_lines[:-1]
 
 
 def markdown_cells(line):
-    """The cells of a line of a table in Markdown."""
+    """Return the cells in a line of a Markdown table."""
     return [cell.strip() for cell in line.removeprefix("| ").removesuffix(" |").split(" | ")]
 
 
-def aligned(table):
-    """The lines of a table in Markdown, from the cells of its heads, its rule and its rows."""
-    heads, rule, *rows = table
+def _renamed_table(table):
+    """Return the cells of a Markdown table with today's heads and cells.
+
+    Args:
+        table: The cells of each line: first the heads, then the dashes below them, then the rows.
+    """
+    heads, dashes, *rows = table
+    renamed_table = [[head_of_today(head) for head in heads], dashes]
+    for row in rows:
+        renamed_table.append([cell_of_today(cell) for cell in row])
+    return renamed_table
+
+
+def _aligned(table):
+    """Return the lines of a Markdown table whose columns are as wide as their longest cell.
+
+    Args:
+        table: The cells of each line: first the heads, then the dashes below them, then the rows.
+            Dashes that begin with a colon align their column to the left, others to the right.
+    """
     columns = []
-    for place, dashes in enumerate(rule):
-        cells = [heads[place], *(row[place] for row in rows)]
-        width = max(3, *map(len, cells))
+    for head, dashes, *texts in zip(*table, strict=True):
+        width = max(3, len(head), *map(len, texts))
         if dashes.startswith(":"):
-            head, *texts = [cell.ljust(width) for cell in cells]
-            columns.append([head, ":" + "-" * (width - 1), *texts])
+            new_dashes = ":" + "-" * (width - 1)
+            padded = [text.ljust(width) for text in [head, new_dashes, *texts]]
         else:
-            head, *texts = [cell.rjust(width) for cell in cells]
-            columns.append([head, "-" * (width - 1) + ":", *texts])
-    return [f"| {' | '.join(cells)} |" for cells in zip(*columns, strict=True)]
+            new_dashes = "-" * (width - 1) + ":"
+            padded = [text.rjust(width) for text in [head, new_dashes, *texts]]
+        columns.append(padded)
+    lines = []
+    for cells in zip(*columns, strict=True):
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def latex_of_today(tabular):
-    r"""A tabular environment of LaTeX with today's names; its heads are above \midrule."""
+    r"""Return a LaTeX table from version 1.0 with today's heads and cells.
+
+    Args:
+        tabular: The environment tabular. The heads are in the line before \midrule.
+    """
+    row_end = " \\\\"
     lines = tabular.split("\n")
-    place_of_heads = lines.index("\\midrule") - 1
-    renamed = []
-    for place, line in enumerate(lines):
-        if not line.endswith(" \\\\") or place < place_of_heads:
-            renamed.append(line)
+    heads_number = lines.index("\\midrule") - 1
+    renamed_lines = []
+    for number, line in enumerate(lines):
+        if not line.endswith(row_end) or number < heads_number:
+            renamed_lines.append(line)
             continue
-        cells = [plain(cell) for cell in line.removesuffix(" \\\\").split(" & ")]
-        name = head_of_today if place == place_of_heads else cell_of_today
-        renamed.append(" & ".join(latex(name(cell)) for cell in cells) + " \\\\")
-    return "\n".join(renamed)
+        renamed_cells = []
+        for cell in line.removesuffix(row_end).split(" & "):
+            text = plain(cell)
+            new_text = head_of_today(text) if number == heads_number else cell_of_today(text)
+            renamed_cells.append(latex(new_text))
+        renamed_lines.append(" & ".join(renamed_cells) + row_end)
+    return "\n".join(renamed_lines)
 
 
 _LATEX = {"Δ": "$\\Delta$", "%": "\\%", "≥": "$\\geq$"}
 
 
 def latex(text):
-    """A text for LaTeX, as far as these names need it."""
+    """Return a text with the LaTeX commands for those characters that need them in these tables."""
     for character, command in _LATEX.items():
         text = text.replace(character, command)
     return text
 
 
 def plain(text):
-    """The reverse of `latex`."""
+    """Return a text with characters in place of LaTeX commands: the reverse of `latex`."""
     for character, command in _LATEX.items():
         text = text.replace(command, character)
     return text

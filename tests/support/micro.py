@@ -110,30 +110,46 @@ _FOR_USERS = ("BLEUPRINT_", "DVC_", "MLFLOW_", "SNAKEMAKE_", "GIT_", "PYTHON", "
 class Project:
     """A project's folder, and commands run in it.
 
-    `warm`: whether stages start in processes that have loaded their libraries already. Tests on a
-    cluster set it to False, since SLURM does not see these processes as part of a job.
+    Attributes:
+        root: The folder.
+        environment: The environment variables of the commands.
+        warm: Whether stages start in processes that have loaded their libraries already. Tests on a
+            cluster set it to False, since SLURM does not see these processes as part of a job.
     """
 
     warm = True
 
     def __init__(self, root: Path) -> None:
+        """Set the environment of commands; nothing is written to the folder `root`."""
         self.root = root
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOR_USERS)}
-        self.environment = {
-            **kept,
+        self.environment = {}
+        for name, value in os.environ.items():
+            if not name.startswith(_FOR_USERS):
+                self.environment[name] = value
+        self.environment |= {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(root / "src"),
-            "OMP_WAIT_POLICY": "passive",  # others may be at work on the same cores
-            **reexec.VARIABLES,  # which would start each process twice
+            "OMP_WAIT_POLICY": "passive",  # Waiting threads leave the cores to other processes.
             "DVC_NO_ANALYTICS": "1",
             "MLFLOW_DISABLE_TELEMETRY": "true",
             "GIT_CONFIG_GLOBAL": os.devnull,
-            **{f"GIT_{who}_NAME": "tester" for who in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{who}_EMAIL": "tester@localhost" for who in ("AUTHOR", "COMMITTER")},
         }
+        for role in ("AUTHOR", "COMMITTER"):
+            self.environment[f"GIT_{role}_NAME"] = "tester"
+            self.environment[f"GIT_{role}_EMAIL"] = "tester@localhost"
+        # A process that lacks these variables would restart itself.
+        self.environment |= reexec.VARIABLES
 
     def start(self, *command: str, path: str = "") -> "subprocess.Popen[str]":
-        """A process of its own group; `path` comes first in PATH."""
+        """Start a command in the project, without waiting for its end.
+
+        The process has a process group of its own, so that a signal can be sent to all processes
+        that it starts.
+
+        Args:
+            *command: The command and its arguments.
+            path: A folder of programs, which comes first in PATH; empty for none.
+        """
         environment = self.environment
         if path:
             environment = {**environment, "PATH": f"{path}{os.pathsep}{environment['PATH']}"}
@@ -144,13 +160,16 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # so that a signal can go to all it has started
+            start_new_session=True,
         )
 
     def run(self, *command: str, status: int | None = 0, timeout: float = 600) -> str:
-        """What a command printed, without progress.
+        """Run a command in the project; return what it prints, without lines of progress.
 
-        Fails if the command ends with another status; with None, any status is right.
+        Args:
+            *command: The command and its arguments.
+            status: The expected exit status, without which the test fails; None allows any.
+            timeout: The seconds after which the command is killed and the test fails.
         """
         process = self.start(*command, path=warm.folder() if self.warm else "")
         try:
@@ -161,18 +180,27 @@ class Project:
         return without_progress(output)
 
     def repro(self) -> list[str]:
-        """`dvc repro`; the stages it ran, in order."""
+        """Run `dvc repro`; return the stages that it ran, in order."""
         return ran(self.run("dvc", "repro"))
 
     def snakemake(self, *arguments: str, status: int = 0) -> str:
+        """Run Snakemake on two cores with some arguments; return what it prints.
+
+        Args:
+            *arguments: The arguments.
+            status: The expected exit status.
+        """
         return self.run("snakemake", "-c2", *arguments, status=status)
 
     def changed(self) -> set[str]:
-        """The stages that `dvc status` reports as changed."""
+        """Return the stages that `dvc status` reports as changed."""
         return set(changed_stages(self.root))
 
     def mend(self) -> None:
-        """What DVC's and our messages tell to do where a kill has cut a file of DVC's short."""
+        """Repair DVC's files if a killed process left half of one: do what the messages say.
+
+        DVC's message names the file of locks, and ours the file dvc.lock; they are removed.
+        """
         locks = self.root / ".dvc" / "tmp" / "rwlock"
         try:
             json.loads(locks.read_bytes() if locks.exists() else "{}")
@@ -185,67 +213,87 @@ class Project:
             (self.root / "dvc.lock").unlink()
 
     def recorded(self) -> set[str]:
-        """The stages in dvc.lock."""
+        """Return the names of the stages in dvc.lock, whose outputs DVC knows."""
         from dvc.utils.serialize import load_yaml
 
         lock = self.root / "dvc.lock"
-        return set(load_yaml(str(lock))["stages"]) if lock.exists() else set()
+        if not lock.exists():
+            return set()
+        return set(load_yaml(str(lock))["stages"])
 
     def read(self, path: str) -> str:
+        """Return the text of a file, given by its path from the project's root."""
         return (self.root / path).read_text()
 
     def write(self, path: str, text: str) -> None:
+        """Write a text to a file, given by its path from the project's root."""
         (self.root / path).write_text(text)
 
     def edit(self, path: str, old: str, new: str) -> None:
+        """Replace the only occurrence of a text in a file; fail if there are none or several."""
         text = self.read(path)
         assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {path}"
         self.write(path, text.replace(old, new))
 
     def rows(self) -> list[str]:
-        """The systems in results.json, in order."""
+        """Return the names of the systems in results.json, in order."""
         runs = json.loads(self.read("reports/results.json"))["runs"]
         return list(dict.fromkeys(run["system"] for run in runs))
 
     def contents(self) -> dict[str, bytes]:
-        """The bytes of all outputs, and of the reports that contain no measured times."""
-        return {
-            str(path.relative_to(self.root)): path.read_bytes()
-            for folder in ("data", "models", "results", "reports")
-            for path in (self.root / folder).rglob("*")
-            if path.is_file()
-            and path.name != ".snakemake_timestamp"
-            and not (path.parent.name == "reports" and path.name not in _REPEATED)
-        }
+        """Return the bytes of all outputs by their path from the root.
+
+        Reports that contain measured times are omitted, since they differ from run to run.
+        """
+        contents = {}
+        for folder in ("data", "models", "results", "reports"):
+            for path in (self.root / folder).rglob("*"):
+                if not path.is_file() or path.name == ".snakemake_timestamp":
+                    continue
+                if path.parent.name == "reports" and path.name not in _REPEATED:
+                    continue
+                contents[str(path.relative_to(self.root))] = path.read_bytes()
+        return contents
 
     def commit(self) -> None:
+        """Commit all files of the project to its Git repository."""
         self.run("git", "add", ".")
         self.run("git", "commit", "--quiet", "--message", "a commit")
 
     def copy(self, root: Path) -> "Project":
-        """The same project elsewhere, modification times included."""
+        """Copy the project to another folder, with modification times; return the copy."""
         shutil.copytree(self.root, root, symlinks=True)
         return Project(root)
 
 
 def kill(process: "subprocess.Popen[str]", signal_: int = signal.SIGKILL) -> None:
-    """Send a signal to a process and all it has started, if it still runs."""
+    """Send a signal to a process and to all processes that it has started, if it still runs.
+
+    Args:
+        process: A process that `Project.start` has started.
+        signal_: The signal.
+    """
     if process.poll() is None:
         os.killpg(process.pid, signal_)
 
 
 def ran(output: str) -> list[str]:
-    """The stages that DVC ran, from what it printed."""
-    began = "Running stage '"
-    return [
-        line.removeprefix(began).partition("'")[0]
-        for line in output.splitlines()
-        if line.startswith(began)
-    ]
+    """Return the stages that DVC ran, from the lines "Running stage 'NAME'" in its output."""
+    prefix = "Running stage '"
+    stages = []
+    for line in output.splitlines():
+        if line.startswith(prefix):
+            name, _, _ = line.removeprefix(prefix).partition("'")
+            stages.append(name)
+    return stages
 
 
 def make(root: Path) -> Project:
-    """A project as it is after cloning, with a corpus of its own: nothing has run."""
+    """Make a project as it is after cloning, with a small corpus: no stage has run.
+
+    Args:
+        root: The folder of the project.
+    """
     for name in _SOURCES:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
@@ -258,7 +306,7 @@ def make(root: Path) -> Project:
     project.write("src/mlflow.py", "raise ImportError('not in this test')\n")
     project.write("params.yaml", PARAMS)
     (root / "inputs").mkdir()
-    # the copies of experiments have it alone
+    # This file is in Git, so DVC's copies of the project for experiments contain it.
     shutil.copy(ROOT / "inputs/README.md", root / "inputs")
     _write_corpus(project)
     project.run("git", "init", "--quiet", "--initial-branch", "main")
@@ -266,7 +314,10 @@ def make(root: Path) -> Project:
 
 
 def _write_corpus(project: Project) -> None:
-    """Write a corpus of 300 pairs of 3 to 6 source words, which are translated word by word."""
+    """Write a corpus of 300 pairs of 3 to 6 source words, which are translated word by word.
+
+    The words are drawn with a fixed seed, so that each project has the same corpus.
+    """
     draw = random.Random(1)
     source_words = list(_TRANSLATIONS)
     source_lines = []

@@ -75,9 +75,18 @@ published: []
 
 
 def corpus_entry(source, target, files, **changes):
-    """The settings of a corpus whose files cite `own`."""
-    return {
-        **{"source": source, "target": target, "files": files},
+    """Return the settings of a corpus, as params.yaml contains them.
+
+    Args:
+        source: The source language.
+        target: The target language.
+        files: The files of the corpus; they refer to the license and citation `own`.
+        **changes: Settings that differ from the usual ones, or are added to them.
+    """
+    usual_settings = {
+        "source": source,
+        "target": target,
+        "files": files,
         "license_and_citation": {"own": {"license": "none", "bibtex": "@misc{own,}"}},
         "clean": {"unicode": {"form": "NFC"}},
         "dedup": {"pairs": True, "sources": False, "targets": False, "decontaminate": "normalized"},
@@ -85,8 +94,8 @@ def corpus_entry(source, target, files, **changes):
         "split": {"valid": 0.05, "test": 0.05, "seed": 1},
         "tokenize": {"name": "moses", "lowercase": False, "hyphens": False, "escape": False},
         "vocabulary": {"bpe": {"num_merges": 100, "joint": True, "threshold": 0}},
-        **changes,
     }
+    return usual_settings | changes
 
 
 def read_params(folder, text=PARAMS):

@@ -44,7 +44,7 @@ class Prepared:
 
     @property
     def binary(self):
-        """The corpus as token ids."""
+        """Return the corpus as token ids, the output of the last stage."""
         return BinaryCorpus(self.root / "binary")
 
 
@@ -75,7 +75,7 @@ def prepare(
         languages: The source and the target language.
 
     Returns:
-        The folder with the outputs.
+        The folder with the outputs, which has a subfolder for each stage.
     """
     source, target = languages
     outputs = Prepared(root, source, target)
@@ -85,61 +85,93 @@ def prepare(
     def run(step):
         run_sharded(step, root / "shards" / step.stage, shards, workers)
 
-    clean = Cleaning(
+    run(_cleaning(outputs, edits))
+    run(_deduplication(outputs, edits))
+    run(_filtering(outputs, checks, tokenize))
+    _split(outputs, workers)
+    run(_tokenizing(outputs, tokenize, edits, given_sets=frozenset(sets)))
+    learn_segmentation(_CORPUS, units, outputs.text("tokens"), root / "bpe")
+    run(_binarizing(outputs, tokenize, edits, units))
+    return outputs
+
+
+def _cleaning(outputs, edits):
+    """Return the step of the stage clean, which edits sentences."""
+    return Cleaning(
         corpus=_CORPUS,
         input_text=outputs.text("raw"),
-        output=root / "clean",
+        output=outputs.root / "clean",
         filter_stats_path=outputs.filter_stats("clean"),
         edits=edits,
     )
-    run(clean)
-    dedup = Deduplication(
+
+
+def _deduplication(outputs, edits):
+    """Return the step of the stage dedup, which drops repeated pairs."""
+    return Deduplication(
         corpus=_CORPUS,
         input_text=outputs.text("clean"),
-        output=root / "dedup",
+        output=outputs.root / "dedup",
         filter_stats_path=outputs.filter_stats("dedup"),
         settings=DEDUP,
         edits=edits,
     )
-    run(dedup)
-    filtering = Filtering(
+
+
+def _filtering(outputs, checks, tokenize):
+    """Return the step of the stage filter, which drops pairs that fail a check."""
+    return Filtering(
         corpus=_CORPUS,
         input_text=outputs.text("dedup"),
-        output=root / "filter",
+        output=outputs.root / "filter",
         filter_stats_path=outputs.filter_stats("filter"),
         checks=checks,
         tokenize=tokenize,
     )
-    run(filtering)
+
+
+def _split(outputs, workers):
+    """Run the stage split, which draws a fifth of the pairs for each missing set."""
     split_folder(
         corpus=_CORPUS,
         settings=Split(valid=0.2, test=0.2, seed=1),
         decontaminate=DEDUP.decontaminate,
         before=outputs.text("filter"),
-        split=root / "split",
+        split=outputs.root / "split",
         filter_stats_path=outputs.filter_stats("split"),
         workers=workers,
     )
-    tokenizing = Tokenizing(
+
+
+def _tokenizing(outputs, tokenize, edits, given_sets):
+    """Return the step of the stage tokenize.
+
+    Args:
+        outputs: The folder with the outputs of the stages.
+        tokenize: The tokenizer.
+        edits: The edits of the stage clean.
+        given_sets: The names of the sets that were not drawn from train.
+    """
+    return Tokenizing(
         corpus=_CORPUS,
         input_text=outputs.text("split"),
-        output=root / "tokens",
+        output=outputs.root / "tokens",
         filter_stats_path=outputs.filter_stats("tokenize"),
         settings=tokenize,
         edits=edits,
-        given=frozenset(sets),
+        given=given_sets,
     )
-    run(tokenizing)
-    learn_segmentation(_CORPUS, units, outputs.text("tokens"), root / "bpe")
-    binarizing = Binarizing(
+
+
+def _binarizing(outputs, tokenize, edits, units):
+    """Return the step of the stage binarize, which turns tokens into ids."""
+    return Binarizing(
         corpus=_CORPUS,
         input_text=outputs.text("tokens"),
-        output=root / "binary",
+        output=outputs.root / "binary",
         filter_stats_path=outputs.filter_stats("binarize"),
-        segmentation=root / "bpe",
+        segmentation=outputs.root / "bpe",
         tokenize=tokenize,
         edits=edits,
         vocabulary=units,
     )
-    run(binarizing)
-    return outputs
