@@ -45,6 +45,7 @@ class Page(HTMLParser):
     """
 
     def __init__(self, text):
+        """Parse the HTML of a page; fail if an element has no end tag."""
         super().__init__()
         self.attributes: list[tuple[str, str, str]] = []
         self.ids: list[str] = []
@@ -57,6 +58,10 @@ class Page(HTMLParser):
         assert not self._open
 
     def handle_starttag(self, tag, attributes):
+        """Record the attributes of an element, and begin a section, table, row or cell.
+
+        HTMLParser calls this method.
+        """
         values = {}
         for name, value in attributes:
             values[name] = value or ""
@@ -80,18 +85,22 @@ class Page(HTMLParser):
             self._open.append(tag)
 
     def handle_startendtag(self, tag, attributes):
+        """Treat an element such as `<path/>`, in SVG, as a start tag followed by an end tag."""
         self.handle_starttag(tag, attributes)
         if tag not in _EMPTY:
             self.handle_endtag(tag)
 
     def handle_endtag(self, tag):
+        """Close an element, which must be the one that was opened last; HTMLParser calls this."""
         assert self._open.pop() == tag
         if tag == "section":
             self._section = ""
         elif tag == "thead":
+            # The row of head cells was recorded as a row of the table.
             del self._table.rows[0], self._table.marks[0]
 
     def handle_data(self, text):
+        """Add text to its section, and to its cell or caption; HTMLParser calls this method."""
         if self._section:
             self.sections[self._section] += text
         if "td" in self._open:
@@ -107,5 +116,5 @@ class Page(HTMLParser):
 
     @property
     def _table(self):
-        """The table that is being parsed."""
+        """Return the table that is being parsed."""
         return self.tables[self._section][-1]

@@ -77,16 +77,27 @@ def published_files(text_format, pairs=PAIRS):
     return [file.encode() for file in _WRITERS[text_format](sources, targets)]
 
 
+# Each of the functions below takes the sentences of both sides, and returns the content of the file
+# with both languages, or of the source file and the target file.
+
+
 def _plain(sources, targets):
-    return ["".join(f"{line}\n" for line in side) for side in (sources, targets)]
+    """Return two files with one sentence per line."""
+    source_lines = [f"{line}\n" for line in sources]
+    target_lines = [f"{line}\n" for line in targets]
+    return ["".join(source_lines), "".join(target_lines)]
 
 
 def _tsv(sources, targets):
-    rows = zip(sources, targets, strict=True)
-    return ["".join(f"{source}\t{target}\n" for source, target in rows)]
+    """Return a table with a tab between source and target."""
+    lines = []
+    for source, target in zip(sources, targets, strict=True):
+        lines.append(f"{source}\t{target}\n")
+    return ["".join(lines)]
 
 
 def _ted_tags(sources, targets):
+    """Return two files of a TED talk, which begin with its address, number and title in tags."""
     metadata = "<url>http://x</url>\n<talkid>7</talkid>\n<title>Ofen</title>\n"
     return [metadata + side for side in _plain(sources, targets)]
 
@@ -102,6 +113,7 @@ def _sgml_documents(sentences):
 
 
 def _sgml(sources, targets):
+    """Return two files in the SGML of WMT: a set of sources, and a set of references."""
     source_documents = _sgml_documents(sources)
     target_documents = _sgml_documents(targets)
     return [
@@ -111,6 +123,7 @@ def _sgml(sources, targets):
 
 
 def _ted_xml(sources, targets):
+    """Return two files in the XML of the TED test sets of IWSLT."""
     sources = [escape(text) for text in sources]
     targets = [escape(text) for text in targets]
     files = []
@@ -120,6 +133,7 @@ def _ted_xml(sources, targets):
 
 
 def _tmx(sources, targets):
+    """Return a translation memory (TMX), with a unit for each pair."""
     units = []
     for source, target in zip(sources, targets, strict=True):
         units.append(

@@ -21,15 +21,28 @@ def sacrebleu(*arguments):
 def text(kind, lines=60):
     """Make references, good translations and worse ones, in which tokenizers meet difficulties.
 
+    The sentences contain quotation marks, numbers, an entity and marks without spaces.
+
     Args:
-        kind: "zh" for Chinese; else German.
+        kind: "zh" for Chinese; anything else for German.
         lines: The number of lines.
+
+    Returns:
+        The lines of the references, of the good translations, and of the worse ones.
     """
+    references = []
+    good = []
+    for number in range(lines):
+        other_number = number * 7 % 13
+        if kind == "zh":
+            reference = f"我们在{number}月学习机器翻译,这是第{other_number}句话。"
+            good.append(reference.replace("第1", "一"))
+        else:
+            reference = f'Der "Ärger"-Faktor von Haus {number}: {other_number},5 &amp; mehr.'
+            good.append(reference.replace("Haus 1", "haus 1").replace("mehr", ""))
+        references.append(reference)
     if kind == "zh":
-        references = [f"我们在{i}月学习机器翻译,这是第{i * 7 % 13}句话。" for i in range(lines)]
-        return references, [r.replace("第1", "一") for r in references], references[::-1]
-    references = [
-        f'Der "Ärger"-Faktor von Haus {i}: {i * 7 % 13},5 &amp; mehr.' for i in range(lines)
-    ]
-    good = [r.replace("Haus 1", "haus 1").replace("mehr", "") for r in references]
-    return references, good, [r.replace("Faktor von", "Faktoren aus") for r in good]
+        worse = references[::-1]
+    else:
+        worse = [line.replace("Faktor von", "Faktoren aus") for line in good]
+    return references, good, worse

@@ -70,29 +70,40 @@ for out in (*ENTRY["outs"], *ENTRY.get("metrics", ()), *%r):
 
 
 def make(root):
-    """Two systems on two corpora: `tiny` with other settings on each, `wide` on the first alone."""
+    """Make a project with two systems and two corpora; no stage has run.
+
+    The system `tiny` has other settings on each corpus; `wide` runs on the first corpus only.
+
+    Args:
+        root: The folder of the project.
+    """
     project = micro.make(root)
     project.edit("params.yaml", "systems:\n", f"{micro.SECOND_CORPUS}{_SECOND_FILES}systems:\n")
     project.edit("params.yaml", "  wide:\n", f"{_CORPORA}  wide:\n")
-    left_out = "    corpora: {own: {}, other: null}\n"
-    project.write("params.yaml", project.read("params.yaml") + left_out)
+    without_second_corpus = "    corpora: {own: {}, other: null}\n"  # Belongs to `wide`.
+    project.write("params.yaml", project.read("params.yaml") + without_second_corpus)
     for stage in load_yaml(root / "dvc.yaml")["stages"].values():
         entry = stage.get("do", stage)
         script = root / entry["cmd"].split()[3]
         if script.stem != "resolve":
-            # the page is an output of Snakemake's report alone
-            page = ("reports/index.html",) * (script.stem == "report")
-            text = _SCRIPT % (json.dumps(entry), page)
+            # dvc.yaml does not list the HTML page, but the Snakefile does.
+            more_outputs = ("reports/index.html",) if script.stem == "report" else ()
+            text = _SCRIPT % (json.dumps(entry), more_outputs)
             script.write_text(f"{text}\n{_imports(script)}\n")
     project.commit()
     return project
 
 
 def _imports(script):
-    """A function with the imports of a script: by them the code that decides it is found."""
-    nodes = ast.walk(ast.parse(script.read_bytes()))
-    lines = [ast.unparse(node) for node in nodes if isinstance(node, ast.ImportFrom)]
-    return "\n    ".join(["def imports():", *lines])
+    """Return a function, as source, that contains the imports of a stage's script.
+
+    The imports decide on which code the stage depends, although the function is never called.
+    """
+    lines = ["def imports():"]
+    for node in ast.walk(ast.parse(script.read_bytes())):
+        if isinstance(node, ast.ImportFrom):
+            lines.append(ast.unparse(node))
+    return "\n    ".join(lines)
 
 
 def run(project):

@@ -181,7 +181,7 @@ class _WatchedFolder:
 
 
 def available():
-    """Whether this is Linux 5.6 or newer on x86-64, and no sandbox forbids seccomp."""
+    """Return whether `run_with` works here: on Linux from 5.6 on x86-64, with seccomp allowed."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     action = ctypes.c_uint32(_NOTIFY)
@@ -201,7 +201,8 @@ def run_with(fault, folder, operation, but=None):
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    if (child := os.fork()) == 0:
+    child = os.fork()
+    if child == 0:
         status = 99
         try:
             os.setsid()
@@ -241,6 +242,10 @@ def run_with(fault, folder, operation, but=None):
 
 
 def _status_of(operation):
+    """Run an operation, and return the exit status of a command that consists of it.
+
+    An error that is not an exit is printed with its traceback, and gives the status 98.
+    """
     import traceback
 
     try:
@@ -349,7 +354,13 @@ def _is_within(path, folder):
 
 
 def _can_fail(kind, name, arguments):
-    """Whether a call can fail so: on a full disk, files can still be opened and read."""
+    """Return whether a call can fail in this way: on a full disk, files can still be read.
+
+    Args:
+        kind: The kind of the fault.
+        name: The name of the call.
+        arguments: The arguments of the call.
+    """
     if name not in CALLS[kind]:
         return False
     flags = _SYSTEM_CALLS[name].flags
