@@ -95,7 +95,11 @@ def printed_json(folder, script, **variables):
 
 
 def test_a_restart_drops_the_variables_of_computing_libraries_that_the_user_has_set(tmp_path):
-    """They could change the bytes of a training. The variables of other libraries are kept."""
+    """They could change the bytes of a training. The variables of other libraries are kept.
+
+    OTHERS and HARMFUL are the variables that MKL, oneDNN, OpenMP and other libraries read; PORTABLE
+    and VARIABLES are those that we set. The script SHOW prints its environment after the restart.
+    """
     kept = {"HOME": str(tmp_path), "TORCH_LOGS": "", "GOMP_SPINCOUNT": "7", "MALLOC_ARENA_MAX": "1"}
     dropped = OTHERS | HARMFUL
 
@@ -107,7 +111,10 @@ def test_a_restart_drops_the_variables_of_computing_libraries_that_the_user_has_
 
 
 def test_a_portable_training_computes_the_same_bytes_with_all_variables_set(tmp_path):
-    """The script TRAIN prints hashes of what a small training computes."""
+    """The script TRAIN restarts itself, and prints hashes of what a small training computes.
+
+    OTHERS and HARMFUL are the variables that MKL, oneDNN, OpenMP and other libraries read.
+    """
     expected = printed_json(tmp_path, TRAIN)
 
     assert printed_json(tmp_path, TRAIN, **OTHERS, **HARMFUL) == expected
@@ -118,7 +125,11 @@ def test_a_portable_training_computes_the_same_bytes_with_all_variables_set(tmp_
 def test_a_portable_training_computes_the_same_bytes_with_each_variable(
     tmp_path, made_once, name, value
 ):
-    """The script TRAIN prints hashes of what a small training computes."""
+    """Each variable, such as MKL_CBWR=AVX2, makes a library compute in another way.
+
+    The script TRAIN restarts itself without it, and prints hashes of a small training.
+    The expected hashes, without any variable, are computed once for all cases (`made_once`).
+    """
 
     def train_without_variables(folder):
         folder.mkdir()
@@ -149,32 +160,55 @@ print(json.dumps([sound, *(deviation(*each) for each in CHANGES)]))
 
 
 def test_each_setting_that_makes_arithmetic_unportable_is_described(tmp_path):
-    """The key of each entry changes a setting of torch or its libraries; the value undoes it."""
-    changes = {
-        "torch.set_num_threads(2)": "torch.set_num_threads(1)",
-        "library.MKL_Set_Num_Threads_Local(2)": "library.MKL_Set_Num_Threads_Local(0)",
-        "torch.set_default_dtype(torch.float64)": "torch.set_default_dtype(torch.float32)",
-        "torch.set_float32_matmul_precision('medium')": (
-            "torch.set_float32_matmul_precision('highest')"
+    """A new process changes one setting after the other, and undoes each change.
+
+    The first item of a case changes a setting of torch or its libraries, the second undoes it, and
+    the third is the expected description. Before all changes, nothing is described.
+    """
+    cases = [
+        (
+            "torch.set_num_threads(2)",
+            "torch.set_num_threads(1)",
+            "torch computes with 2 threads instead of 1",
         ),
-        "torch.set_autocast_enabled('cpu', True)": "torch.set_autocast_enabled('cpu', False)",
-        "torch.backends.mkldnn.set_flags(False)": "torch.backends.mkldnn.set_flags(True)",
-        "torch.set_flush_denormal(True)": "torch.set_flush_denormal(False)",
-    }
-    script = RESTART + STATES.replace("CHANGES", repr([*changes.items()]))
+        (
+            "library.MKL_Set_Num_Threads_Local(2)",
+            "library.MKL_Set_Num_Threads_Local(0)",
+            "MKL computes with 2 threads instead of 1",
+        ),
+        (
+            "torch.set_default_dtype(torch.float64)",
+            "torch.set_default_dtype(torch.float32)",
+            "torch's default type is torch.float64 instead of torch.float32",
+        ),
+        (
+            "torch.set_float32_matmul_precision('medium')",
+            "torch.set_float32_matmul_precision('highest')",
+            "torch's precision of float32 products is 'medium' instead of 'highest'",
+        ),
+        (
+            "torch.set_autocast_enabled('cpu', True)",
+            "torch.set_autocast_enabled('cpu', False)",
+            "torch computes in a type of its own choice (autocast)",
+        ),
+        (
+            "torch.backends.mkldnn.set_flags(False)",
+            "torch.backends.mkldnn.set_flags(True)",
+            "oneDNN is switched off",
+        ),
+        (
+            "torch.set_flush_denormal(True)",
+            "torch.set_flush_denormal(False)",
+            "numbers below 2^-126 are rounded to 0 (denormals)",
+        ),
+    ]
+    changes = [(change, undo) for change, undo, _ in cases]
+    script = RESTART + STATES.replace("CHANGES", repr(changes))
 
     at_start, *after_changes = printed_json(tmp_path, script)
 
     assert at_start is None
-    assert after_changes == [
-        "torch computes with 2 threads instead of 1",
-        "MKL computes with 2 threads instead of 1",
-        "torch's default type is torch.float64 instead of torch.float32",
-        "torch's precision of float32 products is 'medium' instead of 'highest'",
-        "torch computes in a type of its own choice (autocast)",
-        "oneDNN is switched off",
-        "numbers below 2^-126 are rounded to 0 (denormals)",
-    ]
+    assert after_changes == [description for _, _, description in cases]
 
 
 # A library with another pow() than that of glibc, which the learning rate is computed with.

@@ -111,6 +111,7 @@ def test_an_edit_changes_the_fingerprints_of_the_stages_it_affects(
 
 @pytest.mark.parametrize("name", [".net.py.swp", "net.py~", "net.py.orig", "#net.py#.rej"])
 def test_backup_files_of_editors_do_not_change_fingerprints(project, name):
+    """Editors write them beside the module net.py; only the module itself counts."""
     before = code_fingerprints(project)
 
     (project / "src/bleuprint/model" / name).write_text("x")
@@ -128,6 +129,7 @@ def test_the_lock_of_an_editor_does_not_change_fingerprints(project):
 
 
 def test_a_training_of_this_project_depends_on_six_packages():
+    """An import of another package would make all trainings stale at each edit of that package."""
     files = SourceTree(ROOT).closure("train")
 
     assert {"model/transformer.py", "training/trainer.py", "dataset/batching.py"} <= files
