@@ -44,6 +44,7 @@ def pytest_make_parametrize_id(val):
 
 
 def pytest_configure(config):
+    """Start the server of loaded processes early (see warm); pytest calls this function."""
     starts_processes = "not processes" not in config.option.markexpr
     if config.getoption("numprocesses", None) and starts_processes:
         # One server of loaded processes for all workers, which starts while they collect tests.
@@ -51,12 +52,14 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    """Let the longest tests run first, so that no worker has to finish one alone at the end."""
     order = {name: number for number, name in enumerate(LONG_TEST_FILES)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
+    """Choose for each test whether micro projects start stages in loaded processes (see warm)."""
     marks = {mark.name for mark in item.iter_markers()}
     micro.Project.warm = not marks & {"cluster", "long"}
 

@@ -30,7 +30,7 @@ def SCORE(candidate):
 
 
 def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **settings):
-    """Whether a check keeps a pair of sentences.
+    """Return whether a check keeps a pair of sentences.
 
     Args:
         name: The name of the check.
@@ -46,7 +46,7 @@ def keeps(name, source, target, languages=("en", "de"), tokenize=str.split, **se
 
 
 def keeps_side(name, sentence, language, fine=("A good sentence.", "en"), **settings):
-    """Whether a check keeps a sentence; the answer must be equal for a source and a target.
+    """Return whether a check keeps a sentence, which must not depend on its side of the pair.
 
     Args:
         name: The name of the check.

@@ -41,6 +41,14 @@ class _Trial:
     """An operation in a folder, and the two states between which it may leave the folder."""
 
     def __init__(self, folder, operation, prepare_folder, read_state):
+        """Run the operation once without a fault, to learn the old and the new state.
+
+        Args:
+            folder: The folder in which the operation works.
+            operation: The operation; its argument is the folder.
+            prepare_folder: Writes the old state into the folder, which is empty.
+            read_state: Returns what other programs would find in the folder.
+        """
         self.folder = folder
         self.operation = operation
         self.prepare_folder = prepare_folder

@@ -28,7 +28,7 @@ def two_hosts_up():
         pytest.skip(PRIVILEGES)
 
     def ip(*words):
-        """Whether the command `ip` succeeded."""
+        """Run the command `ip` with these arguments, and return whether it succeeded."""
         return not subprocess.run(["ip", *words], capture_output=True).returncode
 
     with ExitStack() as stack:

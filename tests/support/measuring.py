@@ -18,6 +18,7 @@ class _Corpus:
     """The settings of a corpus that metrics read. Tokens are separated by spaces."""
 
     def __init__(self, target):
+        """Create settings for translations from English into a target language."""
         self.source = "en"
         self.target = target
         self.tokenize = Tokenize("none", lowercase=False, hyphens=False, escape=False)

@@ -31,7 +31,10 @@ def model_of(source=11, target=11, **changes):
 
 
 def trained_model_of(source=11, target=11, **changes):
-    """Like `model_of`, with weights as after training: neither a bias of 0 nor a norm of 1."""
+    """Return a model as `model_of` does, but with all weights changed, as after a training.
+
+    A new model has biases of 0 and norm weights of 1, which would hide errors in their use.
+    """
     model = model_of(source, target, **changes)
     with torch.no_grad():
         for parameter in model.parameters():

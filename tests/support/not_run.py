@@ -20,10 +20,12 @@ _SENT = "not_run"
 
 
 def pytest_configure(config):
+    """Begin to count, before tests are collected; pytest calls this function."""
     config.stash[_NOT_RUN] = Counter()
 
 
 def pytest_deselected(items):
+    """Count tests that were not selected by their mark; pytest calls this function."""
     config = items[0].config
     if not config.option.keyword and not config.option.deselect:
         config.stash[_NOT_RUN].update(map(kind_of, items))
@@ -38,6 +40,7 @@ def kind_of(item):
 
 
 def pytest_sessionfinish(session):
+    """Let a worker of pytest-xdist send its numbers to the main process; pytest calls this."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput[_SENT] = dict(session.config.stash[_NOT_RUN])
 
@@ -51,6 +54,7 @@ def pytest_testnodedown(node):
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter, config):
+    """Print the line at the end of pytest's output; pytest calls this function."""
     yield  # The reasons of skipped tests are printed first.
     line = summary(config.stash[_NOT_RUN], len(terminalreporter.getreports("skipped")))
     if line:

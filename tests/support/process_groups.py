@@ -104,7 +104,7 @@ def wait_until_none_is_left(root):
 
 
 def leads_to(root, link):
-    """Whether the working folder of a process, a link in /proc, is `root`."""
+    """Return whether the working folder of a process, a link in /proc, is `root`."""
     try:
         return link.readlink() == root
     except OSError:  # the process has ended

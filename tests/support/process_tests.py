@@ -20,6 +20,7 @@ _SUPPORT = Path(__file__).parent
 
 
 def pytest_itemcollected(item):
+    """Mark a test that starts processes; pytest calls this function for each test."""
     is_of_whole_program = item.path.parent.name in _FOLDERS
     uses_processes = starts_processes(item.module) or not _FIXTURES.isdisjoint(item.fixturenames)
     if is_of_whole_program or uses_processes:

@@ -6,11 +6,13 @@ import requirements
 
 
 def pytest_configure():
+    """Check the value of the variable before tests are collected; pytest calls this function."""
     requirements.check_variable()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
+    """Turn the report of a skipped test into a failure; pytest calls this after each test."""
     report = yield
     requirements.fail_if_required(report)
     return report
@@ -18,6 +20,7 @@ def pytest_runtest_makereport():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report():
+    """Turn the report of a skipped module into a failure; pytest calls this for each module."""
     report = yield
     requirements.fail_if_required(report)
     return report

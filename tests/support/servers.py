@@ -152,9 +152,16 @@ def hang_up(handler, _):
 
 
 def status(code, body=b"", **headers):
-    """Return a response with an HTTP status, headers and a body."""
+    """Return a response for `Host.respond_with`: a function that sends it.
+
+    Args:
+        code: The HTTP status.
+        body: The bytes of the body.
+        **headers: The headers, such as Content_Type for Content-Type.
+    """
 
     def answer(handler, _):
+        """Send the status, the headers and the body."""
         handler.head(code, {"Content-Length": len(body), **_header_names(headers)})
         handler.body(body)
 
@@ -170,6 +177,7 @@ def stall(count, over):
     """
 
     def answer(handler, page):
+        """Send the bytes, and wait for the event for at most a minute."""
         serve(handler, page, count)
         over.wait(60)
 
@@ -185,6 +193,7 @@ def in_chunks(*pieces, end=True):
     """
 
     def answer(handler, _):
+        """Send each piece as a chunk: its length in hexadecimal digits, and its bytes."""
         handler.protocol_version = "HTTP/1.1"
         handler.head(200, {"Transfer-Encoding": "chunked"})
         for piece in pieces:

@@ -91,5 +91,6 @@ def changes_between(before, after):
 
 
 def _fail_if_any(changes):
+    """Fail, with a list of the changes to shared folders, if there are any."""
     listed = "\n".join(changes)
     assert not changes, f"a test changed files that tests share; it must copy them first:\n{listed}"

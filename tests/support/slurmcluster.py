@@ -125,7 +125,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands that use this cluster."""
+        """Return the environment of commands that use this cluster."""
         return {
             "SLURM_CONF": str(self.root / "slurm.conf"),
             "PATH": f"{self.root / 'bin'}{os.pathsep}{_PATH}",

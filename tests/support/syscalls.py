@@ -174,7 +174,7 @@ class _WatchedFolder:
     excluded: str | None
 
     def contains(self, file_path):
-        """Whether a file is in the folder and not in the excluded one."""
+        """Return whether a file is in the folder and not in the excluded one."""
         if self.excluded is not None and _is_within(file_path, self.excluded):
             return False
         return _is_within(file_path, self.path)
@@ -349,7 +349,7 @@ def _decide(listener, child, fault, watched, outcome):
 
 
 def _is_within(path, folder):
-    """Whether a path is a folder or anything below it."""
+    """Return whether a path is a folder or anything below it."""
     return path == folder or path.startswith(f"{folder}/")
 
 
