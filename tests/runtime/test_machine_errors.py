@@ -63,6 +63,7 @@ def test_too_many_open_files_names_the_limit_and_the_highest_allowed_one(tmp_pat
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOENT])
 def test_other_errors_name_the_file_alone(tmp_path, number):
+    """A quota, a broken disk, a read-only file system, a missing file: no advice is given."""
     assert message_after_name(number, tmp_path / "file") == f"{tmp_path}/file"
 
 
@@ -93,6 +94,7 @@ def test_exhausted_memory_says_what_is_needed_and_what_the_machine_has(error, mo
     "error", [RuntimeError("bug"), ValueError("out of memory"), OSError("bug"), KeyError("x")]
 )
 def test_bugs_are_not_errors_of_the_machine(error):
+    """None means that the error is printed with its traceback."""
     assert describe_machine_error(error) is None
 
 
@@ -130,6 +132,7 @@ def test_memory_is_described_even_if_measuring_it_needs_too_much(monkeypatch):
 
 
 def test_without_a_known_need_only_the_memory_of_the_machine_is_described():
+    """Only a stage in dvc.yaml says how much memory it needs."""
     assert machine_errors.describe_memory().startswith("this machine has ")
 
 
@@ -142,6 +145,7 @@ def test_the_memory_that_a_stage_needs_is_described(monkeypatch):
 
 
 def test_a_full_disk_under_a_redirected_output_names_the_folder_of_the_file(tmp_path, monkeypatch):
+    """As in `bleuprint translate > output`; an error of standard output names no file."""
     monkeypatch.setattr(
         machine_errors, "_file_of_standard_output", lambda: str(tmp_path / "output")
     )
@@ -160,11 +164,13 @@ def test_a_full_pipe_or_device_names_standard_output_alone(monkeypatch):
 
 
 def test_a_closed_descriptor_without_a_name_is_a_bug():
+    """Code of ours has used a file after closing it: None means that a traceback is printed."""
     error = OSError(errno.EBADF, os.strerror(errno.EBADF))
     assert describe_machine_error(error) is None
 
 
 def test_a_closed_standard_output_is_an_error_of_the_machine():
+    """The user has closed it, as by `>&-`, so the message is one line without a traceback."""
     assert message_after_name(errno.EBADF, STDOUT) == STDOUT
 
 

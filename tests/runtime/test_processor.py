@@ -54,6 +54,10 @@ CPU implementer\t: 0x41
     ],
 )
 def test_vendor_and_bfloat16_are_read_from_cpuinfo(tmp_path, cpuinfo, is_intel, has_bfloat16):
+    """XEON, EPYC and GRAVITON are /proc/cpuinfo of processors of Intel, AMD and Arm.
+
+    A Xeon multiplies in bfloat16 by AVX-512 (flag avx512_bf16) and by AMX (amx_bf16, amx_tile).
+    """
     (tmp_path / "cpuinfo").write_text(cpuinfo)
 
     read = processor.read_processor(tmp_path / "cpuinfo")
@@ -64,6 +68,7 @@ def test_vendor_and_bfloat16_are_read_from_cpuinfo(tmp_path, cpuinfo, is_intel, 
 
 
 def test_without_cpuinfo_vendor_and_flags_are_empty(tmp_path):
+    """On macOS, for example, there is no /proc/cpuinfo."""
     read = processor.read_processor(tmp_path / "missing")
 
     assert read.vendor == ""
@@ -72,6 +77,7 @@ def test_without_cpuinfo_vendor_and_flags_are_empty(tmp_path):
 
 @needs_programs("lscpu")
 def test_vendor_and_flags_of_this_machine_are_those_of_lscpu():
+    """The command lscpu of Linux, which reads the same file, is an independent reference."""
     process = subprocess.run(["lscpu", "--json"], capture_output=True, check=True)
     data_by_field = {}
     for entry in json.loads(process.stdout)["lscpu"]:
@@ -85,6 +91,7 @@ def test_vendor_and_flags_of_this_machine_are_those_of_lscpu():
 
 @pytest.mark.parametrize("this_processor", [AMD, INTEL, OLD_AMD, OLD_INTEL])
 def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, this_processor):
+    """Unless the variable BLEUPRINT_WORKERS sets another number."""
     monkeypatch.setattr(processor, "THIS", this_processor)
     monkeypatch.delenv("BLEUPRINT_WORKERS", raising=False)
 
@@ -94,7 +101,7 @@ def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, t
 @pytest.mark.parametrize(
     ("architecture", "is_x86"), [("x86_64", True), ("amd64", True), ("aarch64", False)]
 )
-def test_which_architectures_are_x86(architecture, is_x86):
+def test_x86_64_and_amd64_are_names_of_the_x86_architecture(architecture, is_x86):
     assert replace(processor.THIS, architecture=architecture).is_x86 == is_x86
 
 
@@ -108,6 +115,7 @@ def test_which_architectures_are_x86(architecture, is_x86):
         ({"avx512_vnni", "avx2"}, False),
     ],
 )
-def test_which_processors_multiply_in_bfloat16(flags, has_bfloat16):
+def test_avx512_bf16_or_amx_is_needed_to_multiply_in_bfloat16(flags, has_bfloat16):
+    """The flags are those of /proc/cpuinfo; avx512_vnni multiplies 8-bit integers only."""
     with_flags = replace(processor.THIS, flags=frozenset(flags))
     assert with_flags.has_bfloat16 == has_bfloat16

@@ -52,6 +52,7 @@ def test_only_line_feeds_end_lines():
 
 
 def test_an_empty_file_has_no_lines():
+    """The batches of its lines are an empty list, not one empty batch."""
     assert read_batches(b"") == []
 
 
@@ -91,6 +92,7 @@ def test_lines_are_joined_across_the_blocks_of_a_file():
 
 
 def test_a_batch_has_at_least_one_line_and_at_most_the_batch_size():
+    """1,000 lines are read in batches of at most 3."""
     batches = read_batches(b"a\n" * 1000, batch_size=3)
 
     sizes = [len(batch) for batch in batches]
@@ -121,7 +123,8 @@ def test_a_bad_line_is_refused_without_waiting_for_the_next():
     assert messages[0].startswith("standard input:2: byte 2 of the line is 0xfc: not UTF-8")
 
 
-def test_lines_before_a_bad_one_are_not_lost():
+def test_lines_before_a_line_that_is_not_utf_8_are_returned():
+    """A user who translates a file gets the translations up to the bad line 1000."""
     content = b"a\n" * 999 + b"\xc3(\nd\n"  # In UTF-8, no "(" may follow the byte C3.
     batches = read_line_batches(io.BytesIO(content), "in.txt", 2000)
 
@@ -185,6 +188,10 @@ def check_command_converts(message: str, path: Path) -> None:
 def test_the_message_about_another_encoding_has_a_command_that_converts_the_file(
     reader, content, problem, tmp_path
 ):
+    """The file contains GERMAN_TEXT, "x: eins / y: so „schön“, süß", in another encoding.
+
+    The command in the message, with iconv or gzip, must convert the file to this text in UTF-8.
+    """
     path = tmp_path / "text"
 
     message = error_message(reader, path, content)
@@ -209,6 +216,10 @@ def test_the_message_about_another_encoding_has_a_command_that_converts_the_file
     ],
 )
 def test_utf_16_without_a_byte_order_mark_is_recognized(reader, content, encoding, tmp_path):
+    """In UTF-16, every second byte of a German text is zero.
+
+    The command in the message must convert the file to GERMAN_TEXT in UTF-8.
+    """
     path = tmp_path / "text"
 
     message = error_message(reader, path, content)
@@ -227,6 +238,7 @@ def test_utf_16_without_a_byte_order_mark_is_recognized(reader, content, encodin
     ],
 )
 def test_a_packed_file_is_recognized_by_its_first_bytes(first_bytes, tmp_path):
+    """The user may have forgotten to unpack it; the name of the file does not tell."""
     content = first_bytes + bytes(range(128, 256))
 
     message = error_message("download", tmp_path / "x", content)
@@ -255,7 +267,10 @@ def test_no_command_is_given_for_a_file_that_mixes_utf_8_and_cp1252(template, re
 
 
 @pytest.mark.parametrize("reader", ["download", "text", "stream"])
-def test_a_file_that_ends_within_a_character_may_be_cut_short(reader, tmp_path):
+def test_the_message_about_a_file_that_ends_within_a_character_asks_if_it_is_cut_short(
+    reader, tmp_path
+):
+    """An interrupted download may end between the two bytes of a character."""
     path = tmp_path / "x"
     # "ü" has two bytes, C3 BC; without "nf" and BC the file ends within it.
     content = "eins\nzwö\nfünf".encode()[:-3]

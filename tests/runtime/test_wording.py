@@ -30,6 +30,7 @@ def test_a_machine_of_one_thread_has_the_singular(threads, expected):
 
 @pytest.mark.parametrize(("number", "verb"), [(0, "are"), (1, "is"), (2, "are")])
 def test_the_verb_agrees_with_the_count(number, verb):
+    """In a message such as "1 line is empty" or "2 lines are empty"."""
     assert is_or_are(number) == verb
 
 
@@ -50,4 +51,5 @@ def test_the_last_two_items_are_joined_with_and(items, expected):
     ],
 )
 def test_a_long_list_counts_the_items_after_the_limit(items, separator, expected):
+    """The limit is two items here."""
     assert list_first(items, limit=2, separator=separator) == expected
