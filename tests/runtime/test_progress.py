@@ -104,17 +104,24 @@ def test_a_silent_progress_prints_nothing(clock, capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.fixture
-def created_bars(monkeypatch):
-    """The arguments of each bar that is created; standard error is said to be a terminal."""
+def use_terminal(monkeypatch):
+    """Let standard error be a terminal, and record the bars that are created.
+
+    Returns:
+        The arguments of each new bar: label, total, unit and the count at its start. The list grows
+        with each bar.
+    """
+    created_bars = []
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    bars_created = []
-    monkeypatch.setattr(progress, "_bar", lambda *arguments: bars_created.append(arguments))
-    return bars_created
+    monkeypatch.setattr(progress, "_bar", lambda *arguments: created_bars.append(arguments))
+    return created_bars
 
 
-def test_a_terminal_of_one_program_shows_a_bar(clock, capsys, monkeypatch, created_bars):
+def test_a_terminal_of_one_program_shows_a_bar(clock, capsys, monkeypatch):
+    """Of 100 updates, 20 were finished by an earlier process, so the bar begins at 20."""
+    created_bars = use_terminal(monkeypatch)
     monkeypatch.delenv(SHARED_TERMINAL, raising=False)
+
     updates = Progress("train own", total=100, unit="updates", start=20)
 
     clock.now += 5.5
@@ -124,11 +131,11 @@ def test_a_terminal_of_one_program_shows_a_bar(clock, capsys, monkeypatch, creat
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_that_programs_share_shows_a_line_every_five_seconds(
-    clock, capsys, monkeypatch, created_bars
-):
+def test_a_terminal_that_programs_share_shows_a_line_every_five_seconds(clock, capsys, monkeypatch):
     """Bars of several programs would overwrite each other."""
+    created_bars = use_terminal(monkeypatch)
     monkeypatch.setenv(SHARED_TERMINAL, "1")
+
     updates = Progress("train own", total=100, unit="updates", start=20)
 
     clock.now += 5.5

@@ -51,7 +51,8 @@ def test_standard_output_is_utf_8_in_any_locale(locale):
 
 
 @pytest.mark.parametrize(
-    ("locale", "encoding"), zip(LOCALES, ["ascii", "latin-1", "cp1252"], strict=True)
+    ("locale", "encoding"),
+    [(LOCALES[0], "ascii"), (LOCALES[1], "latin-1"), (LOCALES[2], "cp1252")],
 )
 def test_a_message_escapes_characters_that_the_locale_lacks(locale, encoding):
     """A message is written in the encoding of the terminal: ASCII has no ö, none of them has 日."""
