@@ -107,6 +107,7 @@ def test_the_first_sync_logs_all_runs(root):
 
 
 def test_the_second_sync_changes_nothing(root):
+    """Everything has been logged by the first; the database is compared as SQL statements."""
     settings = load_settings()
     list(sync(settings))
     database = dump_database(root)
@@ -156,7 +157,7 @@ def test_a_logged_run_contains_the_scores_of_its_test_set(root):
 
 
 def test_a_logged_run_contains_the_settings_of_its_training(root):
-    """Files, hashes and licenses are left out: they would bury the settings that users compare."""
+    """Licenses, paths and hashes, which users do not compare, are left out."""
     settings = load_settings()
     tiny = settings.system_settings("tiny")
 
@@ -262,7 +263,7 @@ def test_another_beam_size_in_a_copy_gets_its_own_run(root, tmp_path_factory, mo
     The copy is one that `dvc exp run --temp` makes. It uses the database of the project.
     """
     list(sync(load_settings()))
-    _, runs_before = runs_by_name(root)
+    runs_before = logged_runs(root)
     copy = tmp_path_factory.mktemp("exps") / "copy"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("mlflow.db"))
     monkeypatch.chdir(copy)
@@ -431,7 +432,7 @@ def test_a_tag_says_why_patience_ended_a_training(root):
 
 @pytest.mark.parametrize("new_bleu", [90.0, 10.0], ids=["higher", "lower"])
 def test_a_new_score_replaces_the_old_one_whether_higher_or_lower(root, new_bleu):
-    """MLflow keeps all values of a metric, and shows the one of the latest step or time."""
+    """Of values with one step and time, MLflow shows the largest, so a lower one must be later."""
     settings = load_settings()
     list(sync(settings))
     old_bleu = logged_runs(root)["tiny news-en-de 1"].data.metrics["bleu/news-en-de/first"]

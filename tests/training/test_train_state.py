@@ -191,17 +191,15 @@ def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
     )
 
 
-LOSS_ENDS_ABOVE_ITS_MINIMUM = [
-    validation(15, loss=6.5, bleu=0.003),
-    validation(20, loss=6.2, bleu=0.0),
-    validation(25, loss=6.3, bleu=0.0),
-    validation(30, loss=6.3, bleu=0.003),
-]
-
-
 def test_an_end_in_the_warmup_after_the_loss_has_stopped_falling_has_a_warning():
     """At update 30 of 4,000 warmup updates, the loss is above that of an earlier validation."""
-    state = state_of(update=30, validations=LOSS_ENDS_ABOVE_ITS_MINIMUM)
+    validations = [
+        validation(15, loss=6.5, bleu=0.003),
+        validation(20, loss=6.2, bleu=0.0),  # the lowest loss
+        validation(25, loss=6.3, bleu=0.0),
+        validation(30, loss=6.3, bleu=0.003),
+    ]
+    state = state_of(update=30, validations=validations)
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
@@ -210,7 +208,13 @@ def test_an_end_in_the_warmup_after_the_loss_has_stopped_falling_has_a_warning()
 
 def test_an_end_after_the_warmup_and_after_the_loss_has_stopped_falling_has_no_warning():
     """At update 30, the 20 warmup updates are over, and an earlier loss was lower."""
-    state = state_of(update=30, validations=LOSS_ENDS_ABOVE_ITS_MINIMUM)
+    validations = [
+        validation(15, loss=6.5, bleu=0.003),
+        validation(20, loss=6.2, bleu=0.0),  # the lowest loss
+        validation(25, loss=6.3, bleu=0.0),
+        validation(30, loss=6.3, bleu=0.003),
+    ]
+    state = state_of(update=30, validations=validations)
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=20), 700)
 
