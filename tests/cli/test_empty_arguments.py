@@ -39,9 +39,14 @@ def command_lines():
 LINES = list(command_lines())
 
 
-def test_all_commands_with_values_are_tried():
-    commands = {line[0] for line, _ in LINES}
-    assert commands >= {
+def test_the_tested_command_lines_include_all_commands_with_arguments():
+    """LINES are command lines in which one argument is empty, found by reading the parser.
+
+    If a command is missing here, the test below does not cover it.
+    """
+    tested_commands = {words[0] for words, _ in LINES}
+
+    assert tested_commands >= {
         "verify",
         "compare",
         "release",
@@ -58,7 +63,16 @@ def test_all_commands_with_values_are_tried():
 @pytest.mark.parametrize(("line", "argument"), LINES, ids=" ".join)
 @pytest.mark.parametrize("empty", ["", " ", " \t"])
 def test_a_command_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, line, argument, empty):
-    """A shell passes an empty argument for "$NAME" if the variable is not set."""
+    """A shell passes an empty argument for "$NAME" if the variable is not set.
+
+    Args:
+        tmp_path: The folder in which the command runs.
+        monkeypatch: Sets folder and arguments.
+        capsys: Captures the error message.
+        line: A command line such as ["verify", "EMPTY"].
+        argument: How the error message names the empty argument.
+        empty: What the line contains in place of EMPTY.
+    """
     monkeypatch.chdir(tmp_path)
     words = [word.replace("EMPTY", empty) for word in line]
     monkeypatch.setattr(sys, "argv", ["bleuprint", *words])
@@ -83,24 +97,29 @@ def test_a_command_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, line
         (["translate", "--system", "", "a file"], "--system"),
     ],
 )
-def test_an_empty_argument_is_counted_from_the_command(
+def test_the_message_about_an_empty_argument_gives_its_number_or_its_option(
     monkeypatch, tmp_path, capsys, words, argument
 ):
+    """Arguments are counted after the name of the command."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["bleuprint", *words])
+
     with pytest.raises(SystemExit):
         cli.main()
+
     assert f"error: {argument} is empty: is a variable not set?\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stage", [name for name in STAGES if name not in ("resolve", "report")])
 def test_a_stage_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, stage):
-    monkeypatch.setattr(sys, "argv", [str(ROOT / "stages" / f"{stage}.py"), "", "own", "1"])
-    # The stage must not start this process, that of the tests, again.
+    """The scripts of the stages are in stages/; resolve and report need no arguments."""
+    script = ROOT / "stages" / f"{stage}.py"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(script), "", "own", "1"])
+    # A stage restarts its process to change environment variables: here, that of the tests.
     monkeypatch.setattr("bleuprint.model.arithmetic.restart", lambda *_: None)
     monkeypatch.setattr("bleuprint.runtime.reexec.reexec", lambda *_, **__: None)
-    monkeypatch.chdir(tmp_path)
-    main = runpy.run_path(sys.argv[0], run_name="stage")["main"]
+    main = runpy.run_path(str(script), run_name="stage")["main"]
 
     with pytest.raises((SystemExit, UserError)) as raised:
         main()
@@ -142,16 +161,18 @@ def test_compare_refuses_an_empty_revision(first, second, problem):
     ],
 )
 def test_an_empty_environment_variable_counts_as_not_set(monkeypatch, variable, read, value):
+    """`read` is the function that reads this variable and otherwise returns a default."""
     monkeypatch.delenv(variable, raising=False)
-    value_if_not_set = read()
+    default = read()
 
     monkeypatch.setenv(variable, value)
 
-    assert read() == value_if_not_set
+    assert read() == default
 
 
 @pytest.mark.parametrize("name", ["", " "])
 def test_make_recipe_refuses_an_empty_name(name):
+    """It lists the recipes instead."""
     process = subprocess.run(
         ["make", "recipe", f"NAME={name}"], cwd=ROOT, capture_output=True, text=True
     )

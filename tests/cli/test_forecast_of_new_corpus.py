@@ -21,97 +21,139 @@ NEW = SimpleNamespace(name="mine", pairs=1000)
 
 
 def inspection(failure=None, sets=None, **stages):
-    counted = {
-        name: SimpleNamespace(pairs_in=pairs, dropped=dropped)
-        for name, (pairs, dropped) in stages.items()
-    }
-    return SimpleNamespace(stages=counted, failure=failure, sets=sets or {}, has_all_pairs=True)
+    """Return what `bleuprint inspect` finds in a corpus.
 
-
-def test_a_rule_that_drops_more_than_a_tenth_is_named():
-    dropped = {"length": 100, "length_ratio": 101, "identical": 0}
-    (warning,) = _rule_warnings(NEW, inspection(filter=(1000, dropped)))
-    assert warning == (
-        "rule length_ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, "
-        "remove the rule from filter in params.yaml. To see some: bleuprint inspect mine"
+    Args:
+        failure: Why the stages failed, or None.
+        sets: The number of pairs of each set, by name.
+        stages: For each stage, the number of pairs it reads, and those dropped by each rule.
+    """
+    stage_counts = {}
+    for name, (pairs_in, dropped) in stages.items():
+        stage_counts[name] = SimpleNamespace(pairs_in=pairs_in, dropped=dropped)
+    return SimpleNamespace(
+        stages=stage_counts, failure=failure, sets=sets or {}, has_all_pairs=True
     )
 
 
-def test_the_advice_on_a_rule_is_that_of_its_stage():
-    stages = {
-        "clean": (10, {"empty": 5}),
-        "dedup": (10, {"duplicate_pair": 5}),
-        "split": (10, {"drawn_for_valid": 9, "drawn_for_test": 9, "other": 8}),
-    }
-    of_clean, of_dedup, of_split = _rule_warnings(NEW, inspection(**stages))
-    assert of_clean.endswith("(50%). To see some: bleuprint inspect mine")
-    assert "The setting dedup in params.yaml says which repeated pairs are dropped. To" in of_dedup
-    assert of_split.startswith("rule other of split drops 8 of 10 pairs (80%)")
+def test_a_rule_that_drops_more_than_a_tenth_of_the_pairs_is_noted():
+    """Of 1,000 pairs, `length` drops exactly a tenth, `length_ratio` one pair more."""
+    dropped_pairs = {"length": 100, "length_ratio": 101, "identical": 0}
+
+    warnings = list(_rule_warnings(NEW, inspection(filter=(1000, dropped_pairs))))
+
+    assert warnings == [
+        "rule length_ratio of filter drops 101 of 1,000 pairs (10%). If they are good pairs, "
+        "remove the rule from filter in params.yaml. To see some: bleuprint inspect mine"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stage", "rule", "advice"),
+    [
+        pytest.param("clean", "empty", "(50%). To see some: bleuprint inspect mine", id="clean"),
+        pytest.param(
+            "dedup",
+            "duplicate_pair",
+            "The setting dedup in params.yaml says which repeated pairs are dropped. To see some: "
+            "bleuprint inspect mine",
+            id="dedup",
+        ),
+    ],
+)
+def test_the_note_on_a_rule_says_how_to_change_the_stage_of_the_rule(stage, rule, advice):
+    """The rule drops 5 of 10 pairs. The rules of `clean` have no setting to change."""
+    (warning,) = _rule_warnings(NEW, inspection(**{stage: (10, {rule: 5})}))
+
+    assert warning.startswith(f"rule {rule} of {stage} drops 5 of 10 pairs (50%)")
+    assert warning.endswith(advice)
+
+
+def test_pairs_drawn_for_held_out_sets_do_not_count_as_dropped():
+    """The stage `split` moves pairs to the validation and test sets; its other rules drop pairs."""
+    removed_pairs = {"drawn_for_valid": 9, "drawn_for_test": 9, "other": 8}
+
+    (warning,) = _rule_warnings(NEW, inspection(split=(10, removed_pairs)))
+
+    assert warning.startswith("rule other of split drops 8 of 10 pairs (80%)")
 
 
 @pytest.mark.parametrize(
     ("failure", "dropped", "train", "expected"),
     [
-        ("nothing left", 0, 900, True),
-        (None, 501, 79, True),
-        (None, 501, 80, False),
-        (None, 500, 79, False),
+        pytest.param("nothing left", 0, 900, True, id="a stage failed"),
+        pytest.param(None, 501, 79, True, id="more than half dropped, 99 left"),
+        pytest.param(None, 501, 80, False, id="more than half dropped, 100 left"),
+        pytest.param(None, 500, 79, False, id="half dropped, 99 left"),
     ],
 )
-def test_when_too_few_pairs_are_left(failure, dropped, train, expected):
-    """By hand: more than half of 1,000 pairs are dropped, and fewer than 100 are left."""
-    found = inspection(
-        failure,
-        {"train": train, "valid": 10, "test.held-out": 10},
-        filter=(1000, {"language_id": dropped}),
-    )
+def test_too_few_pairs_are_left_if_over_half_are_dropped_and_under_100_remain(
+    failure, dropped, train, expected
+):
+    """A rule drops some of 1,000 pairs. `train` pairs are left for training, 20 are held out."""
+    sets = {"train": train, "valid": 10, "test.held-out": 10}
+
+    found = inspection(failure, sets, filter=(1000, {"language_id": dropped}))
+
     assert _leaves_too_few(found) is expected
 
 
 @pytest.mark.parametrize(
-    ("minutes", "said"),
+    ("minutes", "expected_text"),
     [
-        (0.0, "1 minute"),
-        (1.4, "1 minute"),
-        (1.6, "2 minutes"),
-        (90.2, "90 minutes"),
-        (1234.0, "1,234 minutes"),
+        pytest.param(0.0, "1 minute", id="at least one"),
+        pytest.param(1.4, "1 minute", id="rounded down"),
+        pytest.param(1.6, "2 minutes", id="rounded up"),
+        pytest.param(90.2, "90 minutes", id="more than an hour"),
+        pytest.param(1234.0, "1,234 minutes", id="thousands"),
     ],
 )
-def test_a_time_is_in_whole_minutes(minutes, said):
-    assert _minutes(minutes) == said
-
-
-def test_numbers_of_a_sample_are_estimates(capsys):
-    remaining = RemainingPairs(train=800, valid=60, test=40)
-    for has_all_pairs in (True, False):
-        _print_remaining_pairs(NEW, SimpleNamespace(has_all_pairs=has_all_pairs), remaining)
-    line = "900 of 1,000 pairs remain after the rules: train 800, valid 60, test 40"
-    assert capsys.readouterr().out.splitlines() == [line, f"about {line}"]
+def test_a_time_is_printed_in_whole_minutes(minutes, expected_text):
+    assert _minutes(minutes) == expected_text
 
 
 @pytest.mark.parametrize(
-    ("train", "test", "said"),
-    [
-        (10_000, 1000, ["BLEU will be known to about ±1.6, by a test set of 1,000 pairs"]),
-        (10_000, 4000, ["BLEU will be known to about ±0.8, by a test set of 4,000 pairs"]),
-        (10_000, 100, ["BLEU will be known to about ±5.1, by a test set of 100 pairs"]),
-        (10_000, 99, []),
-        (9_999, 99, ["9,999 training pairs are few: "]),
-    ],
+    ("has_all_pairs", "first_word"),
+    [pytest.param(True, "", id="all pairs"), pytest.param(False, "about ", id="sample")],
 )
-def test_what_to_expect(train, test, said):
-    found = list(_quality_forecast(RemainingPairs(train=train, valid=50, test=test)))
-    assert len(found) == len(said)
-    for line, start in zip(found, said, strict=True):
-        assert line.startswith(start)
+def test_counts_estimated_from_a_sample_begin_with_about(capsys, has_all_pairs, first_word):
+    """The rules are tried on all pairs of a small text, but on a sample of a large one."""
+    remaining_pairs = RemainingPairs(train=800, valid=60, test=40)
+
+    _print_remaining_pairs(NEW, SimpleNamespace(has_all_pairs=has_all_pairs), remaining_pairs)
+
+    # 800 + 60 + 40 = 900
+    assert capsys.readouterr().out == (
+        f"{first_word}900 of 1,000 pairs remain after the rules: train 800, valid 60, test 40\n"
+    )
 
 
-# What the forecast adds to the trainings: 3 minutes for any text, and 1 minute for every 50,000
-# pairs. For TEXT, these are 3 + 2 minutes.
-OTHER_STAGES_MINUTES = 5
+@pytest.mark.parametrize(("test_pairs", "precision"), [(1000, "1.6"), (4000, "0.8"), (100, "5.1")])
+def test_the_expected_precision_of_bleu_depends_on_the_test_set(test_pairs, precision):
+    """It is ±1.6 for 1,000 pairs and scales with 1 / sqrt(pairs): ±1.6 / 2 for 4,000 pairs."""
+    remaining_pairs = RemainingPairs(train=10_000, valid=50, test=test_pairs)
+
+    (line,) = _quality_forecast(remaining_pairs)
+
+    assert line.startswith(
+        f"BLEU will be known to about ±{precision}, by a test set of {test_pairs:,} pairs"
+    )
+
+
+def test_the_precision_of_bleu_is_omitted_below_100_test_pairs():
+    """Another note says that such a test set is too small."""
+    lines = list(_quality_forecast(RemainingPairs(train=10_000, valid=50, test=99)))
+
+    assert lines == []
+
+
+def test_fewer_than_10000_training_pairs_are_noted_as_few():
+    (line,) = _quality_forecast(RemainingPairs(train=9_999, valid=50, test=99))
+
+    assert line.startswith("9,999 training pairs are few: ")
+
+
 TEXT = TextSize(pairs=100_000, source_length=10.0, target_length=10.0, vocabulary_size=1000)
-ADVICE = "for a better system, in more hours: raise its train.max_updates in params.yaml"
 
 
 def system(arithmetic, minutes_on_one_core, updates=1):
@@ -152,21 +194,32 @@ def forecast_lines(monkeypatch):
     return lines
 
 
-def total_line(minutes, cores):
-    """The line that says how long all stages take."""
+def total_line(training_minutes, cores):
+    """Return the line that says how long all stages take, with 100,000 pairs of text.
+
+    Args:
+        training_minutes: The time of all trainings. Other stages take 3 minutes for any text, and
+            1 minute for every 50,000 pairs: 3 + 2 minutes.
+        cores: The cores, such as `2 idle cores`.
+    """
+    minutes = training_minutes + 3 + 2
     return (
         f"forecast for mine, without other corpora: {minutes} minutes, on {cores} of this machine"
     )
 
 
-def test_each_training_has_its_updates_passes_and_minutes(forecast_lines):
-    """By hand: 250,000 updates, of a pair each here, are 2.5 passes over 100,000 pairs."""
-    lines = forecast_lines(
-        {
-            "a": system("portable", minutes_on_one_core=60, updates=250_000),
-            "b": system("portable", minutes_on_one_core=30, updates=1),
-        }
-    )
+def test_the_forecast_has_a_line_for_each_training(forecast_lines):
+    """The text has 100,000 pairs and an update takes one pair: 250,000 updates are 2.5 epochs.
+
+    On two cores, each portable training uses one.
+    """
+    systems = {
+        "a": system("portable", minutes_on_one_core=60, updates=250_000),
+        "b": system("portable", minutes_on_one_core=30, updates=1),
+    }
+
+    lines = forecast_lines(systems, cores=2)
+
     assert lines[:2] == [
         "a trains for at most 250,000 updates, 2.5 epochs: 60 minutes",
         "b trains for at most 1 update, 0.0 epochs: 30 minutes",
@@ -174,67 +227,92 @@ def test_each_training_has_its_updates_passes_and_minutes(forecast_lines):
 
 
 def test_the_forecast_ends_with_the_time_of_all_stages_and_advice(forecast_lines):
-    lines = forecast_lines({"a": system("portable", minutes_on_one_core=60)})
-    assert lines[1:] == [total_line(60 + OTHER_STAGES_MINUTES, "2 idle cores"), ADVICE]
+    """total_line adds the time of the other stages to that of the training."""
+    systems = {"a": system("portable", minutes_on_one_core=60)}
+
+    lines = forecast_lines(systems, cores=2)
+
+    assert lines[1:] == [
+        total_line(training_minutes=60, cores="2 idle cores"),
+        "for a better system, in more hours: raise its train.max_updates in params.yaml",
+    ]
 
 
-def test_portable_trainings_share_the_cores(forecast_lines):
-    """By hand: beside each other on two cores, 60 and 30 minutes take 60."""
-    lines = forecast_lines(
-        {
-            "a": system("portable", minutes_on_one_core=60),
-            "b": system("portable", minutes_on_one_core=30),
-        },
-        cores=2,
-    )
-    assert lines[-2] == total_line(60 + OTHER_STAGES_MINUTES, "2 idle cores")
+def test_portable_trainings_run_at_the_same_time_each_on_a_core(forecast_lines):
+    """On two cores, 60 and 30 minutes at the same time take 60 minutes."""
+    systems = {
+        "a": system("portable", minutes_on_one_core=60),
+        "b": system("portable", minutes_on_one_core=30),
+    }
+
+    lines = forecast_lines(systems, cores=2)
+
+    assert lines[-2] == total_line(training_minutes=60, cores="2 idle cores")
 
 
-def test_many_portable_trainings_take_their_sum_over_the_cores(forecast_lines):
-    """By hand: 4 trainings of 60 minutes take 4 * 60 / 2 = 120 minutes on two cores."""
+def test_more_portable_trainings_than_cores_take_their_sum_divided_by_the_cores(forecast_lines):
+    """4 trainings of 60 minutes take 4 * 60 / 2 = 120 minutes on two cores."""
     systems = {}
     for name in ("a", "b", "c", "d"):
         systems[name] = system("portable", minutes_on_one_core=60)
+
     lines = forecast_lines(systems, cores=2)
-    assert lines[-2] == total_line(120 + OTHER_STAGES_MINUTES, "2 idle cores")
+
+    assert lines[-2] == total_line(training_minutes=120, cores="2 idle cores")
 
 
-def test_other_trainings_use_all_cores(forecast_lines):
-    """By hand: 60 minutes on one core are 30 on two."""
-    lines = forecast_lines({"a": system("native", minutes_on_one_core=60)}, cores=2)
+def test_a_native_training_uses_all_cores(forecast_lines):
+    """60 minutes on one core are 30 on two."""
+    systems = {"a": system("native", minutes_on_one_core=60, updates=1)}
+
+    lines = forecast_lines(systems, cores=2)
+
     assert lines[0] == "a trains for at most 1 update, 0.0 epochs: 30 minutes"
 
 
-def test_other_trainings_run_one_after_another(forecast_lines):
-    """By hand: 60 and 30 minutes on one core are 30 and 15 on two, 45 in all."""
-    lines = forecast_lines(
-        {
-            "a": system("native", minutes_on_one_core=60),
-            "b": system("native", minutes_on_one_core=30),
-        },
-        cores=2,
-    )
-    assert lines[-2] == total_line(45 + OTHER_STAGES_MINUTES, "2 idle cores")
+def test_native_trainings_run_one_after_another(forecast_lines):
+    """60 and 30 minutes on one core are 30 and 15 minutes on two, together 45."""
+    systems = {
+        "a": system("native", minutes_on_one_core=60),
+        "b": system("native", minutes_on_one_core=30),
+    }
+
+    lines = forecast_lines(systems, cores=2)
+
+    assert lines[-2] == total_line(training_minutes=45, cores="2 idle cores")
 
 
-def test_on_one_core_all_trainings_are_one_after_another(forecast_lines):
-    """By hand: 60 and 30 minutes are 90."""
-    lines = forecast_lines(
-        {
-            "a": system("portable", minutes_on_one_core=60),
-            "b": system("native", minutes_on_one_core=30),
-        },
-        cores=1,
-    )
-    assert lines[-2] == total_line(90 + OTHER_STAGES_MINUTES, "1 idle core")
+def test_on_one_core_all_trainings_run_one_after_another(forecast_lines):
+    """60 and 30 minutes are together 90."""
+    systems = {
+        "a": system("portable", minutes_on_one_core=60),
+        "b": system("native", minutes_on_one_core=30),
+    }
+
+    lines = forecast_lines(systems, cores=1)
+
+    assert lines[-2] == total_line(training_minutes=90, cores="1 idle core")
 
 
-def test_a_training_that_patience_ends_has_no_forecast(forecast_lines):
-    lines = forecast_lines({"a": system("native", minutes_on_one_core=60, updates=None)})
-    assert lines == ["a trains until train.patience ends it", ADVICE]
+def test_no_time_is_forecast_for_a_training_that_patience_ends(forecast_lines):
+    """Such a training has no limit of updates; it ends when validation stops improving."""
+    systems = {"a": system("native", minutes_on_one_core=60, updates=None)}
+
+    lines = forecast_lines(systems)
+
+    assert lines == [
+        "a trains until train.patience ends it",
+        "for a better system, in more hours: raise its train.max_updates in params.yaml",
+    ]
 
 
-def test_for_a_gpu_there_is_no_forecast(forecast_lines):
+def test_no_time_is_forecast_on_a_machine_with_a_gpu(forecast_lines):
+    """The time per pair was measured on CPUs only."""
     systems = {"a": system("native", minutes_on_one_core=60, updates=2)}
+
     lines = forecast_lines(systems, has_gpu=True)
-    assert lines == ["a trains for at most 2 updates, 0.0 epochs", ADVICE]
+
+    assert lines == [
+        "a trains for at most 2 updates, 0.0 epochs",
+        "for a better system, in more hours: raise its train.max_updates in params.yaml",
+    ]

@@ -61,7 +61,10 @@ def print_notes(capsys, lines):
     ],
 )
 def test_five_warnings_are_printed_and_the_others_counted(capsys, warning_count, last_lines):
-    """The first line has no warning, so that warnings begin with line 2."""
+    """A long text may have thousands of warnings, which would hide everything else.
+
+    The first line of the text has no warning, so that warnings begin with line 2.
+    """
     lines = [Line(["known"])]
     lines += [Line(["known"], ["cut off"])] * warning_count
 
@@ -74,6 +77,7 @@ def test_five_warnings_are_printed_and_the_others_counted(capsys, warning_count,
 
 
 def test_each_warning_of_a_line_is_printed(capsys):
+    """A line has two warnings."""
     line = Line(["known"], ["cut off", "in pieces"])
 
     assert print_notes(capsys, [line]) == [
@@ -99,6 +103,7 @@ def test_a_known_word_and_an_empty_line_get_no_note(capsys):
 def test_lines_far_longer_than_the_training_text_are_counted_and_the_first_is_named(
     capsys, long_line_count, text
 ):
+    """The stand-in translator takes a line of more than three words for far longer."""
     short_line = Line(["known"] * 3)
     long_line = Line(["known"] * 4)
 
@@ -108,6 +113,7 @@ def test_lines_far_longer_than_the_training_text_are_counted_and_the_first_is_na
 
 
 def test_unknown_words_are_counted_over_all_lines(capsys):
+    """The stand-in vocabulary knows words that begin with k. Two lines have four words."""
     lines = [Line(["known", "new"]), Line(["new", "other"])]
 
     (note,) = print_notes(capsys, lines)
@@ -175,7 +181,10 @@ def test_files_that_exist_are_accepted(arguments, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nowhere", "folder"])
-def test_a_missing_file_or_a_folder_is_named(arguments, tmp_path, name):
+def test_a_missing_file_or_a_folder_is_refused_before_anything_is_translated(
+    arguments, tmp_path, name
+):
+    """The first file to translate, `text`, is good; the second does not exist or is a folder."""
     (tmp_path / "text").touch()
     (tmp_path / "folder").mkdir()
 
@@ -193,6 +202,7 @@ def test_alignments_are_written_to_an_old_or_a_new_file(arguments, tmp_path, nam
 
 @pytest.mark.parametrize("name", ["a", "b", "link_to_b"])
 def test_alignments_do_not_overwrite_a_text_to_translate(arguments, tmp_path, name):
+    """A user who mixes up the arguments would lose the text, also through a symbolic link to it."""
     (tmp_path / "a").touch()
     (tmp_path / "b").touch()
     (tmp_path / "link_to_b").symlink_to("b")

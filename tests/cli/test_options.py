@@ -132,6 +132,7 @@ def test_the_table_has_a_line_for_each_command():
 
 @pytest.mark.parametrize(("line", "values"), VALUES_BY_LINE.items(), ids=VALUES_BY_LINE)
 def test_a_command_line_is_parsed_to_its_values(line, values):
+    """`values` are the expected attributes of the parsed arguments, defaults included."""
     parser, _ = command_parser()
 
     parsed = vars(parser.parse_args(line.split()))
@@ -171,6 +172,7 @@ def test_a_command_line_is_parsed_to_its_values(line, values):
     ],
 )
 def test_a_wrong_value_is_refused(capsys, line, message):
+    """Such a command ends with status 2 and a message that names the option."""
     parser, _ = command_parser()
 
     with pytest.raises(SystemExit) as exit_info:
@@ -219,6 +221,7 @@ def release_folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("release_folder")
 def test_release_packs_the_system_and_corpus_of_the_options(replace_function):
+    """The function `release` is replaced by one that records its arguments."""
     replace_function("bleuprint.cli.models.load_settings", "settings")
     release_calls = replace_function("bleuprint.pipeline.release.release")
 
@@ -229,6 +232,7 @@ def test_release_packs_the_system_and_corpus_of_the_options(replace_function):
 
 @pytest.mark.usefixtures("release_folder")
 def test_release_prints_the_size_of_the_folder_and_how_to_check_it(replace_function, capsys):
+    """The folder has two files, README.md and a model, of 1.5 and 2 MB."""
     replace_function("bleuprint.cli.models.load_settings", "settings")
     replace_function("bleuprint.pipeline.release.release")
 
@@ -241,6 +245,10 @@ def test_release_prints_the_size_of_the_folder_and_how_to_check_it(replace_funct
 
 
 def test_export_uses_the_precision_of_the_options(replace_function):
+    """The function `export` is replaced by one that records its arguments.
+
+    Settings and trained run are stand-ins: the strings "settings" and "run".
+    """
     replace_function("bleuprint.cli.models.load_settings", "settings")
     replace_function("bleuprint.cli.options.trained_run", "run")
     export_calls = replace_function("bleuprint.serving.export.export")
@@ -251,6 +259,10 @@ def test_export_uses_the_precision_of_the_options(replace_function):
 
 
 def test_serve_uses_the_search_the_port_and_the_direction_of_the_options(replace_function):
+    """The function `serve` is replaced by one that records its arguments.
+
+    The functions before it return stand-ins, such as the string "run" for a trained run.
+    """
     replace_function("bleuprint.cli.models.load_settings", "settings")
     replace_function("bleuprint.cli.options.chosen_search", "decode")
     replace_function("bleuprint.cli.options.trained_run", "run")
@@ -266,6 +278,7 @@ def test_serve_uses_the_search_the_port_and_the_direction_of_the_options(replace
 
 
 def test_compare_uses_the_corpus_and_the_number_of_sentences_of_the_options(replace_function):
+    """The function `compare` is replaced by one that records its arguments."""
     replace_function("bleuprint.report.terminal.show")
     compare_calls = replace_function("bleuprint.report.compare.compare", [])
 
