@@ -138,6 +138,7 @@ def test_a_link_is_replaced_and_the_folder_it_leads_to_is_kept(tmp_path):
     with atomic_folder(output) as partial_folder:
         (partial_folder / "new").write_text("new")
 
+    assert names_in(tmp_path) == {"other disk", "output"}  # Nothing temporary is left.
     assert not output.is_symlink()
     assert names_in(output) == {"new"}
     assert (target / "file").read_text() == "kept"
