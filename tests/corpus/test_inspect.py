@@ -50,43 +50,55 @@ def inspect(settings, tmp_path, pairs, seed=1):
 
 
 def test_an_inspection_counts_what_each_rule_changed_and_dropped(settings, tmp_path):
-    """Of ten pairs, one is repeated, one too long, one is changed, and one has an empty side."""
-    inspection = inspect(settings, tmp_path, pairs=1000)
+    """`bleuprint inspect` shows the effect of the rules before the stages run.
+
+    Of the ten pairs, one is repeated, one too long, one is changed (an accent, a control
+    character), and one has an invisible source.
+    """
+    inspection = inspect(settings, tmp_path, pairs=1000)  # At most: all ten pairs.
 
     counts = inspection.stages
     assert list(counts) == ["clean", "dedup", "filter", "split"]
+    # The control character and the invisible source are both changed by non_printing.
     assert counts["clean"].changed == {"unicode": 1, "non_printing": 2}
     assert counts["clean"].dropped == {"empty_side": 1}
     assert counts["dedup"].dropped["duplicate_pair"] == 1
     assert counts["filter"].dropped == {"length": 1, "length_ratio": 0}
 
 
-def test_the_lines_of_an_inspection_show_counts_by_rule_and_the_sizes_of_the_sets(
+def test_the_output_of_an_inspection_shows_counts_by_rule_and_the_sizes_of_the_sets(
     settings, tmp_path, monkeypatch
 ):
-    """Of ten pairs, one is repeated, one too long, one is changed, and one has an empty side."""
-    monkeypatch.setenv("COLUMNS", "60")
+    """Of ten pairs, one is repeated, one too long, one is changed, and one has an empty side.
 
-    lines = list(inspection_lines(inspect(settings, tmp_path, pairs=1000), samples=1))
+    `samples` is the number of example pairs per rule.
+    """
+    monkeypatch.setenv("COLUMNS", "60")  # The width of the terminal.
+    inspection = inspect(settings, tmp_path, pairs=1000)
+
+    lines = list(inspection_lines(inspection, samples=1))
 
     assert lines[0] == "clean: 10 pairs in, 9 out"
     assert "  length_ratio: 0 dropped, 0.00%" in lines
     # 7 of 10 pairs pass the filter; a twentieth of them, at least 1, goes to each held-out set.
     assert lines[-1] == "pairs that remain: train 5, valid 1, test.held-out 1"
-    assert max(map(len, lines)) <= 60
+    longest_line = max(map(len, lines))
+    assert longest_line <= 60
 
 
-def test_the_lines_of_an_inspection_show_a_pair_before_and_after_an_edit(
+def test_the_output_of_an_inspection_shows_a_pair_before_and_after_an_edit(
     settings, tmp_path, monkeypatch
 ):
-    """One of the ten pairs has an accent that the edit unicode composes."""
-    monkeypatch.setenv("COLUMNS", "60")
+    """The edit `unicode` composes the accent of one pair: e and \u0301 become \u00e9."""
+    monkeypatch.setenv("COLUMNS", "60")  # The width of the terminal.
+    inspection = inspect(settings, tmp_path, pairs=1000)
 
-    lines = list(inspection_lines(inspect(settings, tmp_path, pairs=1000), samples=1))
+    lines = list(inspection_lines(inspection, samples=1))
 
     rule_index = lines.index("  unicode: 1 changed, 10.00%")
     line_before_edit = lines[rule_index + 1]
     line_after_edit = lines[rule_index + 2]
+    # The control character \x00 is shown as an escape.
     assert line_before_edit.split() == ["-", "e\u0301in\\x00s", "one"]
     assert line_after_edit.split() == [">", "\u00e9in\\x00s", "one"]
     # The target begins in the middle of the terminal.
@@ -94,6 +106,7 @@ def test_the_lines_of_an_inspection_show_a_pair_before_and_after_an_edit(
 
 
 def test_more_samples_per_rule_give_more_lines(settings, tmp_path):
+    """The option --samples sets how many example pairs are shown for each rule."""
     inspection = inspect(settings, tmp_path, pairs=1000)
 
     lines_with_one_sample = list(inspection_lines(inspection, samples=1))
@@ -103,7 +116,7 @@ def test_more_samples_per_rule_give_more_lines(settings, tmp_path):
 
 
 def test_an_inspection_ends_at_the_stage_that_drops_all_pairs_and_shows_them(settings, tmp_path):
-    """Both pairs have more than 100 tokens, the limit of the stage filter."""
+    """The text is one pair, twice, with more than 100 tokens: the limit of the stage filter."""
     write_set(TextFolder(tmp_path / "inputs", "de", "no"), "a", [LONG_PAIR, LONG_PAIR])
 
     inspection = inspect(settings, tmp_path, pairs=1000)
@@ -112,19 +125,23 @@ def test_an_inspection_ends_at_the_stage_that_drops_all_pairs_and_shows_them(set
     assert inspection.stages["filter"].pairs_out == 0
     lines = list(inspection_lines(inspection, samples=1))
     assert "  length: 1 dropped, 100.00%" in lines
-    assert "ein sehr" in "".join(lines)
+    start_of_long_pair = "ein sehr"
+    assert start_of_long_pair in "".join(lines)
 
 
 def test_the_seed_decides_which_pairs_are_drawn(settings, tmp_path):
-    """The text has ten pairs, of which an inspection draws four."""
+    """The text has ten pairs, of which an inspection draws four.
+
+    Only one of the ten pairs is changed by the edit `unicode`: some seeds draw it, others do not.
+    """
     inspections = [inspect(settings, tmp_path, pairs=4, seed=seed) for seed in range(20)]
 
     for inspection in inspections:
         assert inspection.pairs == 10
         assert inspection.stages["clean"].pairs_in == 4
-    # Only one pair of the text is changed by the edit unicode; some samples contain it.
     changed_counts = [inspection.stages["clean"].changed["unicode"] for inspection in inspections]
     assert set(changed_counts) == {0, 1}
+    # The same seed draws the same pairs again.
     seed = changed_counts.index(1)
     assert inspect(settings, tmp_path, pairs=4, seed=seed) == inspections[seed]
 
@@ -134,7 +151,7 @@ def test_shares_of_a_sample_have_95_percent_intervals(settings, tmp_path):
 
     (p + z^2 / 2n -+ z (p (1 - p) / n + z^2 / 4n^2)^0.5) / (1 + z^2 / n)
     """
-    # Draw until the sample contains the only pair that the edit unicode changes.
+    # Draw 4 of 10 pairs until the sample contains the only one that the edit unicode changes.
     for seed in range(20):
         inspection = inspect(settings, tmp_path, pairs=4, seed=seed)
         if inspection.stages["clean"].changed["unicode"] == 1:
@@ -147,7 +164,7 @@ def test_shares_of_a_sample_have_95_percent_intervals(settings, tmp_path):
 
 
 def test_an_inspection_leaves_no_files(settings, tmp_path):
-    """Its outputs are temporary; the folder work/ stays."""
+    """The stages write temporary files to the folder work/, which stays and is empty afterwards."""
     names_before = file_names(tmp_path)
 
     inspect(settings, tmp_path, pairs=100)
@@ -164,7 +181,14 @@ def test_an_inspection_leaves_no_files(settings, tmp_path):
         pytest.param(200, id="counted in all pairs"),
     ],
 )
-def test_sizes_of_sets_are_those_of_the_whole_text(tmp_path, monkeypatch, sampled_pairs):
+def test_an_inspection_of_a_sample_shows_the_sizes_of_the_sets_of_the_whole_text(
+    tmp_path, monkeypatch, sampled_pairs
+):
+    """The text has 200 pairs; a twentieth of them becomes the test set.
+
+    Scaling the numbers of the sample up is wrong for the validation set: it has a file of its own,
+    with 6 pairs, which is not sampled.
+    """
     monkeypatch.chdir(tmp_path)
     inputs = TextFolder(tmp_path / "inputs", "de", "no")
     write_set(inputs, "a", numbered_pairs("Satz {}", "one {}", 200))
@@ -176,8 +200,7 @@ def test_sizes_of_sets_are_those_of_the_whole_text(tmp_path, monkeypatch, sample
     inspection = inspect(experiment.load_settings(), tmp_path, sampled_pairs)
 
     assert inspection.stages["filter"].pairs_out == sampled_pairs
-    # The validation set has a file of its own, which is not sampled.
-    assert inspection.sets == {"train": 190, "valid": 6, "test.held-out": 10}
+    assert inspection.sets == {"train": 200 - 10, "valid": 6, "test.held-out": 200 // 20}
 
 
 def replace_unchecked(settings, **values):
@@ -189,6 +212,7 @@ def replace_unchecked(settings, **values):
 
 
 def test_a_corpus_with_several_directions_is_refused(settings, tmp_path):
+    """An inspection shows one language pair; the message names those of the corpus."""
     directions = {"de-no": Direction(), "no-de": Direction()}
     corpus = replace_unchecked(settings.corpora["own"], directions=directions)
     settings = replace_unchecked(settings, corpora={"own": corpus})
@@ -217,6 +241,7 @@ def test_a_corpus_with_several_directions_is_refused(settings, tmp_path):
     ],
 )
 def test_a_corpus_without_a_text_to_inspect_is_refused(settings, tmp_path, training_texts, message):
+    """A text with one file is for back-translation: a system has yet to translate it."""
     corpus = settings.corpora["own"]
     files = replace(corpus.files, train=training_texts)
     corpus = replace_unchecked(corpus, files=files)

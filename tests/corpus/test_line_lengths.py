@@ -32,7 +32,11 @@ def test_lines_of_equal_length_do_not_tell_where_files_part(tmp_path):
 
 @pytest.mark.parametrize("lost_line", [5, 301, 1700])
 def test_the_line_that_one_file_lacks_is_named(tmp_path, lost_line):
-    """All other lines of both files translate each other."""
+    """The files have thousands of lines, so that a user needs the place of the first fault.
+
+    All other lines translate each other: where their lengths no longer fit, a line is missing. The
+    named line may be three lines off.
+    """
     english_lines = list(ENGLISH_SENTENCES)
     del english_lines[lost_line - 1]
     paths = write_sides(tmp_path, GERMAN_SENTENCES, english_lines)
@@ -45,10 +49,13 @@ def test_the_line_that_one_file_lacks_is_named(tmp_path, lost_line):
     assert abs(named_line - lost_line) <= 3
 
 
-def test_if_several_lines_are_lost_the_range_of_the_first_is_named(tmp_path):
-    """Three empty lines are inserted into one of two files that translate each other."""
+def test_if_several_lines_are_inserted_the_range_of_the_first_is_named(tmp_path):
+    """Three empty lines are inserted into one of two files that translate each other.
+
+    The user repairs the first place, and runs the command again for the next one.
+    """
     english_lines = list(ENGLISH_SENTENCES)
-    # From the end, so that an inserted line does not move the places of the others.
+    # From the end, so that an inserted line does not move the other places.
     for index in (2000, 1200, 500):
         english_lines.insert(index, "")
     paths = write_sides(tmp_path, GERMAN_SENTENCES, english_lines)

@@ -55,7 +55,11 @@ def test_no_misfit_is_found_in_translations():
     ("first", "size"), [(1, 72), (301, 72), (401, 100), (851, 150), (901, 100)]
 )
 def test_a_block_that_moved_by_a_line_or_two_is_found(first, size, offset):
-    """German and English sentences translate each other, except those of a block that has moved."""
+    """A lost line shifts all lines up to the next repair: sources get the wrong translations.
+
+    Here, the English lines of a block are shifted by `offset`; all other lines translate each
+    other. The place that is found may be 12 lines off.
+    """
     german = GERMAN_SENTENCES[:1000]
     english = rotate_block(ENGLISH_SENTENCES[:1000], first, size, offset)
     last = first + size - 1
@@ -70,7 +74,10 @@ def test_a_block_that_moved_by_a_line_or_two_is_found(first, size, offset):
 
 @pytest.mark.parametrize("offset", [-2, -1, 1, 2])
 def test_a_text_that_moved_as_a_whole_is_found(offset):
-    """German and English sentences would translate each other if the English ones had not moved."""
+    """All English sentences are shifted by `offset` against the German ones that they translate.
+
+    The place that is found may be ten lines off.
+    """
     german = GERMAN_SENTENCES[:500]
     english = rotate_block(ENGLISH_SENTENCES[:500], first=1, size=500, offset=offset)
 
@@ -83,7 +90,7 @@ def test_a_text_that_moved_as_a_whole_is_found(offset):
 
 
 def test_two_blocks_that_moved_are_listed_in_the_order_of_lines():
-    """German and English sentences translate each other, except those of two blocks."""
+    """Lines 201 to 400 move by two lines, lines 1001 to 1200 by one line in the other direction."""
     german = GERMAN_SENTENCES[:1500]
     english = rotate_block(ENGLISH_SENTENCES[:1500], first=1001, size=200, offset=-1)
     english = rotate_block(english, first=201, size=200, offset=2)
@@ -94,10 +101,10 @@ def test_two_blocks_that_moved_are_listed_in_the_order_of_lines():
 
 
 def test_a_block_in_reversed_order_is_found_as_unrelated_text():
-    """German and English sentences translate each other, except those of the block."""
+    """In lines 801 to 1200, no shift makes the sentences fit, so that the offset is None."""
     german = GERMAN_SENTENCES[:2000]
     english = ENGLISH_SENTENCES[:2000]
-    english[800:1200] = reversed(english[800:1200])  # Lines 801 to 1200.
+    english[800:1200] = reversed(english[800:1200])
 
     misfits = find_misfits(german, english)
 
@@ -108,7 +115,10 @@ def test_a_block_in_reversed_order_is_found_as_unrelated_text():
 
 
 def test_a_shuffled_text_is_found_as_unrelated_from_its_first_to_its_last_line():
-    """Before they are shuffled, the English sentences translate the German ones."""
+    """Before they are shuffled, the English sentences translate the German ones.
+
+    No shift makes the sentences fit, so that the offset is None.
+    """
     german = GERMAN_SENTENCES[:800]
     shuffled_english = random.Random(3).sample(ENGLISH_SENTENCES[:800], 800)
 
@@ -124,7 +134,7 @@ def random_words(generator, count):
 
 
 def test_lines_of_one_word_are_not_reported_although_their_lengths_are_unrelated():
-    """Menus of programs are such texts: lengths say little about pairs of one word."""
+    """Menus of programs are such texts: the length of a word says little about its translation."""
     generator = random.Random(5)
     source = random_words(generator, 400)
     target = random_words(generator, 400)
@@ -133,15 +143,16 @@ def test_lines_of_one_word_are_not_reported_although_their_lengths_are_unrelated
 
 
 def test_equal_numbers_show_which_lines_moved():
-    """Words and lengths of these lines do not tell pairs apart; only numbers do."""
+    """All lines have the same words and lengths; only their numbers tell them apart."""
     numbers = random.Random(7).sample(range(1000, 9999), 300)
     source = [f"Zeile {number}" for number in numbers]
     target = [f"{number} is it" for number in numbers]
     moved_target = rotate_block(target, first=101, size=60, offset=1)  # Lines 101 to 160.
 
-    assert find_misfits(source, target) == []
+    misfits_of_aligned_text = find_misfits(source, target)
     misfits = find_misfits(source, moved_target)
 
+    assert misfits_of_aligned_text == []
     assert len(misfits) == 1
     assert misfits[0].offset == 1
     assert abs(misfits[0].first - 101) <= 3
@@ -169,7 +180,10 @@ def test_a_text_of_fewer_than_50_lines_is_not_judged():
 
 
 def test_a_text_with_too_many_pairs_to_compare_words_is_judged_by_lengths():
-    """The 3,000 sentences translate each other, except a block that has moved by one line."""
+    """Comparing words needs memory for each pair; here, it has room for 700 of 3,000 pairs.
+
+    English lines 2001 to 2300 are shifted by one line; all other lines translate each other.
+    """
     english = rotate_block(ENGLISH_SENTENCES, first=2001, size=300, offset=1)
     pairs = list(map(Pair, GERMAN_SENTENCES, english))
     clues = PairClues(max_pairs_with_words=700)
@@ -184,13 +198,17 @@ def test_a_text_with_too_many_pairs_to_compare_words_is_judged_by_lengths():
 
 
 def test_line_numbers_of_a_text_that_is_judged_in_parts_count_from_its_start(monkeypatch):
-    """The 3,000 sentences translate each other, except a block that has moved by one line."""
+    """The text has 3,000 lines and is judged in parts of 1,000, to limit memory.
+
+    English lines 1301 to 1600, in the second part, are shifted by one line; all other lines
+    translate each other.
+    """
     monkeypatch.setattr(misalignment, "_MAX_PAIRS_PER_PART", 1000)
-    # Lines 1301 to 1600 are in the second part.
     english = rotate_block(ENGLISH_SENTENCES, first=1301, size=300, offset=1)
     pairs = list(map(Pair, GERMAN_SENTENCES, english))
     clues = PairClues()
 
+    # PairClues passes the pairs through while it collects their clues.
     assert list(clues.collect(pairs)) == pairs
     misfits = clues.misfits()
 
@@ -235,7 +253,11 @@ def test_ranges_are_described_in_words(misfits, description):
 
 
 def test_length_scores_are_log_likelihood_ratios_of_normal_distributions():
-    """How much likelier are two lengths in a translation than by chance?"""
+    """How much likelier are two lengths in a translation than in two unrelated sentences?
+
+    SciPy gives the expected densities: two correlated normal variables for translations, two
+    independent ones by chance.
+    """
     source = np.array([-1.3, 0.0, 0.4, 2.0])
     target = np.array([-0.9, 1.1, 0.4, -2.0])
     correlation = 0.7
@@ -249,7 +271,10 @@ def test_length_scores_are_log_likelihood_ratios_of_normal_distributions():
 
 
 def test_normal_scores_are_normal_quantiles_of_ranks():
-    """Ranks make lengths comparable between languages."""
+    """The nth shortest of N sentences gets the quantile (n - 0.5) / N of the normal distribution.
+
+    Ranks make lengths comparable between languages; SciPy gives the expected quantiles.
+    """
     lengths = np.array([5, 3, 5, 9, 1, 5, 3], float)
 
     scores = pair_scores.normal_scores(lengths)
@@ -274,7 +299,10 @@ def test_word_scores_are_log_likelihood_ratios():
 
 
 def test_a_word_that_is_copied_as_often_as_by_chance_has_score_0():
-    """A word in both sides of a pair tells something only if chance does not explain it."""
+    """A word is in half of the sources and 60% of the targets; no pair may be favored by it.
+
+    60% is also the share of targets that contain it if the source does.
+    """
     scores = pair_scores._word_scores(
         source_frequency=0.5, target_frequency=0.6, source_copied=0.6, target_copied=0.5
     )
@@ -286,7 +314,10 @@ def test_a_word_that_is_copied_as_often_as_by_chance_has_score_0():
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
 def test_the_best_range_has_the_largest_sum_of_all_ranges(values):
-    """Lines that do not fit are searched as the range with the largest sum of scores."""
+    """The lines that do not fit are found as the range with the largest sum of scores.
+
+    The expected sum is the maximum over all ranges, tried one by one.
+    """
     best_range = misalignment._best_range(np.array(values, float))
 
     sums = [0]  # The empty range.

@@ -106,7 +106,11 @@ def write_parquet(path):
     ],
 )
 def test_the_command_for_a_table_writes_a_text_file_per_language(inputs, name, write):
-    """A message on a format that is not read ends in a command that turns it into text files."""
+    """Tables are refused, but the message ends in a command that converts them to text files.
+
+    Each row of the table is an English and a German sentence, with commas, quotes, tabs and line
+    breaks in them.
+    """
     write(inputs / name)
 
     run_command_of_message(error_message_for(name), "python -c")
@@ -116,7 +120,11 @@ def test_the_command_for_a_table_writes_a_text_file_per_language(inputs, name, w
 
 
 def test_the_command_for_two_json_files_pairs_texts_with_the_same_key(inputs):
-    """Programs keep the messages of each language in such a file."""
+    """Programs keep their messages in one such file per language, as {"k0": {"text": "…"}}.
+
+    Texts without a translation are left out. The sentences contain commas, quotes, tabs and line
+    breaks.
+    """
     english_texts = {}
     german_texts = {}
     for number, (english, german) in enumerate(PAIRS_WITH_SEPARATORS):
@@ -134,7 +142,7 @@ def test_the_command_for_two_json_files_pairs_texts_with_the_same_key(inputs):
 
 
 def test_the_command_for_a_zip_archive_unpacks_it(inputs):
-    """A message on a format that is not read ends in a command that turns it into text files."""
+    """Archives are refused, but the message ends in a command that unpacks them."""
     with zipfile.ZipFile(inputs / "a.zip", "w") as archive:
         archive.writestr("x/a.en", lines_to_text(sources_of(PAIRS_AS_LINES)))
         archive.writestr("x/a.de", lines_to_text(targets_of(PAIRS_AS_LINES)))

@@ -42,7 +42,7 @@ def download_training_texts(tmp_path, texts):
 
 
 def test_a_text_with_repeat_3_is_downloaded_as_three_copies(tmp_path):
-    """Copies make a text weigh more in the training."""
+    """With the setting `repeat`, a small good text gets more weight in the training."""
     text = Text(
         "x",
         source=File(url="phrasebook:valid.de"),
@@ -64,7 +64,11 @@ def test_a_text_with_repeat_3_is_downloaded_as_three_copies(tmp_path):
 
 
 def test_a_text_with_one_side_is_downloaded_to_its_own_folder(tmp_path, monkeypatch):
-    """A system will translate it; until then, its sources are empty."""
+    """For back-translation, a system will translate it; until then, its sources are empty.
+
+    With `repeat: 2` it counts twice, but is stored once. The lines contain characters at which
+    other programs would end a line.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "inputs").mkdir()
     first_line_with_byte_order_mark = "\ufeffa"
@@ -90,8 +94,9 @@ def test_a_text_with_one_side_is_downloaded_to_its_own_folder(tmp_path, monkeypa
     assert targets_of(pairs) == expected_targets
     assert raw.set_names() == ["train"]
     assert raw.count("train") == 10
-    assert sets["train.mono"]["pairs_in"] == 2 * len(lines)
-    assert sets["train.mono"]["pairs_out"] == 2 * len(lines)
+    repeat = 2
+    assert sets["train.mono"]["pairs_in"] == repeat * len(lines)
+    assert sets["train.mono"]["pairs_out"] == repeat * len(lines)
 
 
 def corpus_with_synthetic_texts(tmp_path):
@@ -129,7 +134,10 @@ def corpus_with_synthetic_texts(tmp_path):
 
 
 def test_raw_text_numbers_the_pairs_of_all_texts_in_one_sequence(tmp_path):
-    """The corpus has a parallel text, and two synthetic texts, of which one is read twice."""
+    """The report names pairs by these numbers.
+
+    The corpus has a parallel text, and two synthetic texts, of which one is read twice.
+    """
     corpus, expected_pairs = corpus_with_synthetic_texts(tmp_path)
 
     text = RawText.for_corpus("own", corpus, tmp_path)
@@ -142,7 +150,10 @@ def test_raw_text_numbers_the_pairs_of_all_texts_in_one_sequence(tmp_path):
 
 
 def test_raw_text_reads_any_range_of_pairs_across_texts(tmp_path):
-    """The corpus has a parallel text, and two synthetic texts, of which one is read twice."""
+    """A shard is such a range; it may begin in one text and end in the next.
+
+    The corpus has a parallel text, and two synthetic texts, of which one is read twice.
+    """
     corpus, expected_pairs = corpus_with_synthetic_texts(tmp_path)
     text = RawText.for_corpus("own", corpus, tmp_path)
     # The first text ends at BLOCK_PAIRS + 1; the others follow. None reads to the end.
@@ -157,7 +168,10 @@ def test_raw_text_reads_any_range_of_pairs_across_texts(tmp_path):
 
 @pytest.mark.parametrize("shards", [1, 2, 7])
 def test_the_stage_clean_appends_synthetic_texts_to_the_parallel_text(tmp_path, shards):
-    """The corpus has a parallel text, and two synthetic texts, of which one is read twice."""
+    """The sources of a synthetic text are translations by a system.
+
+    The corpus has a parallel text, and two synthetic texts, of which one is read twice.
+    """
     corpus, expected_pairs = corpus_with_synthetic_texts(tmp_path)
     step = Cleaning.for_corpus("own", corpus, tmp_path)
 

@@ -16,10 +16,12 @@ def numbered_sentences(name, count):
 
 @pytest.mark.parametrize(("test_set_size", "is_found"), [(99, True), (100, True), (101, False)])
 def test_an_overlap_is_found_from_one_percent_of_the_test_set_on(test_set_size, is_found):
+    """One sentence of the test set, "test 3", is also in the validation set.
+
+    Sentences are compared without case and punctuation.
+    """
     test_sentences = numbered_sentences("test", test_set_size)
-    valid_sentences = numbered_sentences("valid", 5)
-    # Sentences are compared without case and punctuation: this one is "test 3".
-    valid_sentences.append("TEST 3!")
+    valid_sentences = [*numbered_sentences("valid", 5), "TEST 3!"]
 
     overlaps = list(find_overlaps({"valid": valid_sentences, "test.x": test_sentences}))
 
@@ -28,6 +30,7 @@ def test_an_overlap_is_found_from_one_percent_of_the_test_set_on(test_set_size, 
 
 
 def test_sets_without_a_common_sentence_do_not_overlap():
+    """`numbered_sentences("x", 5)` are "x 0" to "x 4"."""
     sets = {
         "valid": numbered_sentences("valid", 5),
         "test.x": numbered_sentences("x", 5),
@@ -38,6 +41,7 @@ def test_sets_without_a_common_sentence_do_not_overlap():
 
 
 def test_a_test_set_is_compared_with_the_validation_set_and_earlier_test_sets():
+    """`numbered_sentences("a", 4)` are "a 0" to "a 3": two of x's sentences are also in valid."""
     sets = {
         "test.x": numbered_sentences("a", 4),
         "valid": numbered_sentences("a", 2),
@@ -74,6 +78,7 @@ def test_written_findings_are_read_back(tmp_path, findings):
 
 
 def test_empty_findings_are_not_written(tmp_path):
+    """A misfit is a range of lines whose sides do not translate each other."""
     no_findings = SetFindings(misfits={}, overlaps=())
 
     no_findings.write(tmp_path)
@@ -89,7 +94,8 @@ def test_empty_findings_are_not_written(tmp_path):
         pytest.param({"a": 1, "b": 0}, ["one", "two"], id="with counts and documents"),
     ],
 )
-def test_the_description_of_a_test_set_has_an_entry_per_sentence(training_counts, documents):
+def test_a_description_with_or_without_optional_entries_is_accepted(training_counts, documents):
+    """The test set has two sentences; training counts and document ids are optional."""
     description = SetDescription(
         source_tokens=[5, 6],
         reference_tokens=["a", "b"],
@@ -98,6 +104,8 @@ def test_the_description_of_a_test_set_has_an_entry_per_sentence(training_counts
     )
 
     assert description.reference_tokens == ["a", "b"]
+    assert description.training_counts == training_counts
+    assert description.documents == documents
 
 
 def test_a_description_with_too_few_references_is_refused():
@@ -109,6 +117,7 @@ def test_a_description_with_too_few_references_is_refused():
 
 @pytest.mark.parametrize("documents", [["one"], ["one", "two", "three"], []])
 def test_a_description_with_too_few_or_too_many_documents_is_refused(documents):
+    """The test set has two sentences, so that two document ids are needed."""
     with pytest.raises(ValueError, match=f"^2 source_tokens, {len(documents)} documents$"):
         SetDescription(
             source_tokens=[5, 6],
@@ -119,6 +128,7 @@ def test_a_description_with_too_few_or_too_many_documents_is_refused(documents):
 
 
 def test_a_description_without_the_training_count_of_a_reference_token_is_refused():
+    """The counts say how often each word of the references occurs in the training text."""
     with pytest.raises(ValueError, match=r"^training_counts lacks 'b', which is in"):
         SetDescription(
             source_tokens=[5, 6],

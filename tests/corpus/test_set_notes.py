@@ -92,7 +92,11 @@ def test_missing_files_get_no_note(notes_on):
 
 
 def test_a_file_that_is_validation_and_test_set_gets_a_note(notes_on):
-    """The files t.de and t.en are meant for the test set, v.de and v.en for validation."""
+    """The settings name the test set's files, t.de and t.en, for validation, too.
+
+    SOUND_FILES has 500 training pairs in a.de and a.en, 100 validation pairs in v.de and v.en, and
+    300 test pairs in t.de and t.en, all different.
+    """
     notes = notes_on(SOUND_FILES, valid=("t.de", "t.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
@@ -102,9 +106,15 @@ def test_a_file_that_is_validation_and_test_set_gets_a_note(notes_on):
 
 
 def test_a_validation_set_with_the_content_of_the_test_set_gets_a_note(notes_on):
-    copies = {"v.de": SOUND_FILES["t.de"], "v.en": SOUND_FILES["t.en"]}
+    """The files have other names, but the same lines; equal names alone would not show it.
 
-    notes = notes_on(SOUND_FILES | copies, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
+    SOUND_FILES has 100 validation pairs in v.de and v.en, and 300 test pairs in t.de and t.en, all
+    different.
+    """
+    copies = {"v.de": SOUND_FILES["t.de"], "v.en": SOUND_FILES["t.en"]}
+    files = SOUND_FILES | copies
+
+    notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
         "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
@@ -113,10 +123,15 @@ def test_a_validation_set_with_the_content_of_the_test_set_gets_a_note(notes_on)
 
 
 def test_a_validation_set_with_only_the_sources_of_the_test_set_gets_another_note(notes_on):
-    other_targets = [f"{line} " for line in SOUND_FILES["t.en"]]
-    copies = {"v.de": SOUND_FILES["t.de"], "v.en": other_targets}
+    """The targets differ by a space at the end of each line, so that they are another file.
 
-    notes = notes_on(SOUND_FILES | copies, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
+    SOUND_FILES has 100 validation pairs in v.de and v.en, and 300 test pairs in t.de and t.en, all
+    different.
+    """
+    other_targets = [f"{line} " for line in SOUND_FILES["t.en"]]
+    files = SOUND_FILES | {"v.de": SOUND_FILES["t.de"], "v.en": other_targets}
+
+    notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
         "corpora.own.files.valid.v and corpora.own.files.tests.news.t have the same source file: "
@@ -125,7 +140,7 @@ def test_a_validation_set_with_only_the_sources_of_the_test_set_gets_another_not
 
 
 def test_a_file_that_is_training_text_and_validation_set_gets_a_note(notes_on):
-    """The files a.de and a.en are the training text."""
+    """The training text is always in a.de and a.en, which here are the validation set, too."""
     notes = notes_on(SOUND_FILES, valid=("a.de", "a.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
@@ -135,7 +150,7 @@ def test_a_file_that_is_training_text_and_validation_set_gets_a_note(notes_on):
 
 
 def test_a_file_that_is_training_text_and_test_set_without_decontamination_gets_a_note(notes_on):
-    """The files a.de and a.en are the training text."""
+    """The training text is always in a.de and a.en, which here are the test set, too."""
     tests = {"news": ("a.de", "a.en")}
 
     notes = notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests=tests, decontaminate="none")
@@ -147,6 +162,7 @@ def test_a_file_that_is_training_text_and_test_set_without_decontamination_gets_
 
 
 def test_two_test_sets_with_the_same_file_get_a_note(notes_on):
+    """The settings name the files t.de and t.en for two test sets by mistake."""
     tests = {"news": ("t.de", "t.en"), "talks": ("t.de", "t.en")}
 
     notes = notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests=tests)
@@ -177,6 +193,7 @@ def test_two_test_sets_with_the_same_file_get_a_note(notes_on):
 def test_sentences_that_two_sets_share_get_a_note_from_one_percent_on(
     notes_on, shared_count, expected_notes
 ):
+    """The first sentences of the test set, which has 300, replace those of the validation set."""
     # Sentences are compared without case and punctuation, as by the stage dedup.
     shared = [line.upper().rstrip(".") for line in SOUND_FILES["t.de"][:shared_count]]
     files = SOUND_FILES | {"v.de": shared + SOUND_FILES["v.de"][shared_count:]}
@@ -190,13 +207,12 @@ def test_sentences_that_two_sets_share_get_a_note_from_one_percent_on(
 
 @pytest.mark.parametrize("name", ["t.en", "t.en.gz"])
 def test_a_test_set_whose_targets_are_a_line_early_gets_a_note(notes_on, name):
-    # Line 101 of the targets is moved to the end.
-    early_targets = [*ENGLISH_SENTENCES[600:700], *ENGLISH_SENTENCES[701:900]]
-    early_targets.append(ENGLISH_SENTENCES[700])
+    """Line 101 of the 300 targets is moved to the end, as if a line had been lost and added."""
+    targets = ENGLISH_SENTENCES[600:900]
+    line_101 = targets.pop(100)
+    files = SOUND_FILES | {name: [*targets, line_101]}
 
-    notes = notes_on(
-        SOUND_FILES | {name: early_targets}, valid=("v.de", "v.en"), tests={"news": ("t.de", name)}
-    )
+    notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", name)})
 
     assert len(notes) == 1
     assert notes[0].startswith(
@@ -206,7 +222,7 @@ def test_a_test_set_whose_targets_are_a_line_early_gets_a_note(notes_on, name):
 
 
 def test_a_test_set_with_a_missing_target_gets_a_note(notes_on):
-    """The file t.de has 300 sentences."""
+    """The file t.de of SOUND_FILES has 300 sentences, the file t.en here one less."""
     files = SOUND_FILES | {"t.en": ENGLISH_SENTENCES[600:899]}
 
     notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
@@ -216,7 +232,10 @@ def test_a_test_set_with_a_missing_target_gets_a_note(notes_on):
 
 
 def test_sets_that_were_downloaded_get_notes_without_the_files_in_inputs(notes_on, tmp_path):
-    no_files = {}
+    """The targets of the downloaded test set are one line early.
+
+    Its first 20 sentences are also the downloaded validation set. There are no files in inputs/.
+    """
     early_targets = [*ENGLISH_SENTENCES[601:900], "x"]
     downloaded = {
         "valid.de": GERMAN_SENTENCES[600:620],
@@ -228,7 +247,7 @@ def test_sets_that_were_downloaded_get_notes_without_the_files_in_inputs(notes_o
     folder.parent.mkdir(parents=True)
     write_inputs(folder, downloaded)
 
-    notes = notes_on(no_files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
+    notes = notes_on(files={}, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert len(notes) == 2
     assert notes[0].startswith(

@@ -61,7 +61,7 @@ def pairs_with_shared_sentences(count):
 def test_the_drawn_sets_have_the_shares_of_the_settings(
     tmp_path, valid_share, test_share, expected_sizes
 ):
-    """The corpus has 200 pairs, of which no two share a sentence."""
+    """Without held-out files, validation and test set are drawn from the 200 training pairs."""
     settings = Split(valid=valid_share, test=test_share, seed=7)
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200)
@@ -70,15 +70,19 @@ def test_the_drawn_sets_have_the_shares_of_the_settings(
 
 
 def test_each_pair_is_in_one_set_and_each_set_keeps_the_order_of_the_text(tmp_path):
+    """The 200 pairs are divided into training, validation and test set."""
+    position_in_text = PAIRS_200.index
+
     sets, _ = split_sets(tmp_path, train=PAIRS_200)
 
     pairs_of_all_sets = list(chain.from_iterable(sets.values()))
-    assert sorted(pairs_of_all_sets, key=PAIRS_200.index) == PAIRS_200
+    assert sorted(pairs_of_all_sets, key=position_in_text) == PAIRS_200
     for pairs in sets.values():
-        assert pairs == sorted(pairs, key=PAIRS_200.index)
+        assert pairs == sorted(pairs, key=position_in_text)
 
 
 def test_the_test_set_is_neither_the_start_nor_the_end_of_the_text(tmp_path):
+    """Texts are often sorted by topic or date; the test set must be drawn from all of it."""
     sets, _ = split_sets(tmp_path, Split(valid=0.05, test=0.1, seed=7), train=PAIRS_200)
 
     assert len(sets["test.held-out"]) == 20
@@ -93,7 +97,7 @@ def test_the_statistics_count_drawn_pairs_as_dropped_from_the_training_text(tmp_
     _, filter_stats = split_sets(tmp_path, settings, train=PAIRS_200)
 
     assert filter_stats["train"]["dropped"] == {
-        "drawn_for_valid": 10,
+        "drawn_for_valid": 10,  # 5% of 200 pairs.
         "drawn_for_test": 20,
         "source_held_out": 0,
         "target_held_out": 0,
@@ -101,6 +105,7 @@ def test_the_statistics_count_drawn_pairs_as_dropped_from_the_training_text(tmp_
 
 
 def test_the_seed_decides_which_pairs_are_drawn(tmp_path):
+    """Results are reproducible only if a seed always draws the same pairs."""
     seed_7 = Split(valid=0.05, test=0.1, seed=7)
     seed_8 = Split(valid=0.05, test=0.1, seed=8)
 
@@ -122,10 +127,14 @@ def test_the_seed_decides_which_pairs_are_drawn(tmp_path):
 def test_dropping_pairs_from_the_text_changes_little_in_the_drawn_sets(
     tmp_path, name, size, expected_size_without_40_pairs
 ):
-    """If a filter drops 2% of the pairs, a new test set should not differ in most of its pairs."""
+    """If a new filter drops 2% of the pairs, scores should still be about nearly the same test set.
+
+    The settings draw 5% of the pairs for validation and 10% for the test set; 40 of 2,000 pairs are
+    dropped.
+    """
     pairs = numbered_pairs("Satz {}", "sentence {}", 2000)
     pairs_without_40 = list(pairs)
-    del pairs_without_40[::50]
+    del pairs_without_40[::50]  # Every 50th pair.
 
     sets, _ = split_sets(tmp_path / "a", train=pairs)
     sets_without_40, _ = split_sets(tmp_path / "b", train=pairs_without_40)
@@ -139,6 +148,7 @@ def test_dropping_pairs_from_the_text_changes_little_in_the_drawn_sets(
 
 
 def test_if_the_corpus_has_a_validation_set_only_the_test_set_is_drawn(tmp_path):
+    """The settings draw 5% of 200 pairs for validation, unused here, and 10% for the test set."""
     settings = Split(valid=0.05, test=0.1, seed=7)
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200, valid=PAIRS)
@@ -149,6 +159,7 @@ def test_if_the_corpus_has_a_validation_set_only_the_test_set_is_drawn(tmp_path)
 
 
 def test_if_the_corpus_has_a_test_set_only_the_validation_set_is_drawn(tmp_path):
+    """The settings draw 5% of 200 pairs for validation, and 10%, unused here, for the test set."""
     settings = Split(valid=0.05, test=0.1, seed=7)
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200, test_x=PAIRS)
@@ -171,7 +182,10 @@ def sentences_of(pairs):
 
 
 def test_no_sentence_is_in_two_sets_after_the_split(tmp_path):
-    """Three pairs in a row share the source sentence, and two in a row the target sentence."""
+    """Three pairs in a row share the source sentence, and two in a row the target sentence.
+
+    A pair that shares a sentence with a drawn pair must be dropped from the training text.
+    """
     sets, filter_stats = split_sets(tmp_path, train=pairs_with_shared_sentences(300))
 
     assert len(sets["test.held-out"]) == 30
@@ -197,6 +211,7 @@ def test_a_training_pair_that_shares_no_sentence_with_a_drawn_pair_stays(tmp_pat
 
 
 def test_the_number_of_workers_does_not_change_the_result(tmp_path):
+    """Three pairs in a row share the source sentence, and two in a row the target sentence."""
     train = pairs_with_shared_sentences(9000)
 
     result = split_sets(tmp_path / "a", workers=1, train=train)
@@ -206,7 +221,10 @@ def test_the_number_of_workers_does_not_change_the_result(tmp_path):
 
 
 def test_decontaminate_none_keeps_sentences_that_are_in_two_sets(tmp_path):
-    """Three pairs in a row share the source sentence, and two in a row the target sentence."""
+    """Three pairs in a row share the source sentence, and two in a row the target sentence.
+
+    Only the drawn pairs are missing from the training text: 5% and 10% of 300 pairs.
+    """
     settings = Split(valid=0.05, test=0.1, seed=7)
     train = pairs_with_shared_sentences(300)
 
@@ -217,7 +235,7 @@ def test_decontaminate_none_keeps_sentences_that_are_in_two_sets(tmp_path):
 
 
 def test_only_decontaminate_normalized_drops_sentences_that_differ_in_case(tmp_path):
-    # Each pair occurs twice, of which one has uppercase letters.
+    """The pairs "s0", "t0" and "S0", "T1" have the same source only if case does not matter."""
     train = []
     for number in range(150):
         train.append(Pair(f"s{number}", f"t{2 * number}"))
@@ -226,12 +244,14 @@ def test_only_decontaminate_normalized_drops_sentences_that_differ_in_case(tmp_p
     sets_exact, _ = split_sets(tmp_path, decontaminate="exact", train=train)
     sets_normalized, _ = split_sets(tmp_path, decontaminate="normalized", train=train)
 
-    assert len(sets_exact["train"]) == 255  # 85% of 300 pairs: none is dropped.
+    # 5% of 300 pairs are drawn for validation, 10% for the test set: 85% are left.
+    assert len(sets_exact["train"]) == 255
     assert len(sets_normalized["train"]) < 255
 
 
 @pytest.mark.parametrize("interval", [2, 7, 23])
 def test_split_every_n_validates_on_each_nth_pair(tmp_path, interval):
+    """Published recipes do so: prepare-iwslt14.sh of fairseq validates on every 23rd pair."""
     settings = Split(valid=0.0, test=0.1, seed=1, every=interval)
 
     sets, filter_stats = split_sets(tmp_path, settings, train=PAIRS_200, test_x=PAIRS)
@@ -244,6 +264,7 @@ def test_split_every_n_validates_on_each_nth_pair(tmp_path, interval):
 
 
 def test_split_every_n_does_not_matter_if_the_corpus_has_a_validation_set(tmp_path):
+    """`every=999` alone would be an error, since the text has only 200 pairs."""
     settings = Split(valid=0.0, test=0.1, seed=1, every=999)
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200, valid=PAIRS)
@@ -253,6 +274,7 @@ def test_split_every_n_does_not_matter_if_the_corpus_has_a_validation_set(tmp_pa
 
 
 def test_split_every_n_leaves_pairs_in_the_test_set_that_were_drawn_for_it(tmp_path):
+    """The test set, 10% of 200 pairs, is drawn first; it may contain some of the 23rd pairs."""
     settings = Split(valid=0.0, test=0.1, seed=1, every=23)
 
     sets, _ = split_sets(tmp_path, settings, train=PAIRS_200)
@@ -263,6 +285,7 @@ def test_split_every_n_leaves_pairs_in_the_test_set_that_were_drawn_for_it(tmp_p
 
 
 def test_a_text_shorter_than_split_every_is_refused(tmp_path):
+    """With `every=24`, each 24th pair goes to the validation set; a text of 23 pairs has none."""
     pairs = numbered_pairs("s{}", "t{}", 23)
     settings = Split(valid=0.0, test=0.3, seed=1, every=24)
 
@@ -273,9 +296,10 @@ def test_a_text_shorter_than_split_every_is_refused(tmp_path):
 
 
 def test_a_split_whose_test_set_takes_the_only_validation_pair_is_refused(tmp_path):
+    """Of 23 pairs, only the last one is for validation; some seeds draw it for the test set."""
     pairs = numbered_pairs("s{}", "t{}", 23)
 
-    # The 23rd pair is the only one for validation. A seed of these 40 draws it for the test set.
+    # The test set takes 30% of the pairs, so that one of 40 seeds draws the last pair for it.
     for seed in range(40):
         settings = Split(valid=0.0, test=0.3, seed=seed, every=23)
         try:

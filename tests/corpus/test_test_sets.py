@@ -41,6 +41,7 @@ def settings(tmp_path):
 def test_a_description_contains_lengths_tokens_and_their_counts_in_the_training_text(
     settings, tmp_path
 ):
+    """The report uses them to score sentences by length, and words by their training frequency."""
     tokens = corpus_folder("c-en-de", "tokens", tmp_path)
     trees.write_lines(tokens / "test.news.en", ["One two .", "", "Three !"])
     trees.write_lines(tokens / "test.news.de", ["Eins zwei .", "Eins eins", "Drei !"])
@@ -60,7 +61,10 @@ def test_a_description_contains_lengths_tokens_and_their_counts_in_the_training_
 
 
 def test_each_test_set_gets_a_description_with_the_counts_of_its_own_words(settings, tmp_path):
-    """The target side of the training text contains eins three times, and vier once."""
+    """The target side of the training text contains "eins" three times, and "vier" once.
+
+    The test set `news` is there before; it does not contain "vier".
+    """
     for stage in ("split", "tokens"):
         for language in ("en", "de"):
             path = corpus_folder("c-en-de", stage, tmp_path) / f"test.more.{language}"
@@ -75,6 +79,7 @@ def test_each_test_set_gets_a_description_with_the_counts_of_its_own_words(setti
 
 
 def test_a_description_has_no_word_counts_if_tokens_are_characters(settings, tmp_path):
+    """Counts of characters in the training text say nothing about rare words."""
     corpus = settings.corpus("c-en-de")
     corpus = replace(corpus, tokenize=replace(corpus.tokenize, name="characters"))
 
@@ -85,6 +90,7 @@ def test_a_description_has_no_word_counts_if_tokens_are_characters(settings, tmp
 
 
 def test_test_sets_have_the_order_of_the_settings_and_a_drawn_one_is_last(tmp_path):
+    """The settings list zeta and alpha; the stage split has drawn a further test set."""
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
     trees.write_texts(tmp_path, settings)
     texts = TextFolder(tmp_path / "data" / "split" / "c-en-de", "en", "de")
@@ -95,6 +101,7 @@ def test_test_sets_have_the_order_of_the_settings_and_a_drawn_one_is_last(tmp_pa
 
 
 def test_a_test_set_of_the_settings_that_is_missing_is_an_error(tmp_path):
+    """The settings list the test sets zeta and alpha; the English file of alpha is deleted."""
     settings = trees.settings_in(tmp_path, corpora={"c-en-de": ("zeta", "alpha")})
     trees.write_texts(tmp_path, settings)
     texts = TextFolder(tmp_path / "data" / "split" / "c-en-de", "en", "de")
@@ -106,6 +113,7 @@ def test_a_test_set_of_the_settings_that_is_missing_is_an_error(tmp_path):
 
 
 def test_a_missing_training_text_is_an_error_that_leaves_no_output(settings, tmp_path):
+    """The counts of words need the target side of the training text, train.de."""
     (corpus_folder("c-en-de", "tokens", tmp_path) / "train.de").unlink()
 
     with pytest.raises(UserError, match=r"tokens/c-en-de/train\.de: no such file"):
@@ -117,7 +125,7 @@ def test_a_missing_training_text_is_an_error_that_leaves_no_output(settings, tmp
 def test_sides_with_different_numbers_of_lines_are_an_error_that_leaves_no_output(
     settings, tmp_path
 ):
-    """The target side of the test set has three lines."""
+    """The target side of the test set has three lines, the source side only two."""
     english_path = corpus_folder("c-en-de", "tokens", tmp_path) / "test.news.en"
     trees.write_lines(english_path, ["One two .", "Three !"])
 
@@ -151,7 +159,7 @@ def findings(settings, tmp_path):
 
 
 def test_findings_contain_the_lines_of_a_test_set_that_do_not_fit(findings):
-    """The targets of the test set news, 300 lines, are one line early."""
+    """The 300 targets of the test set `news` are all one line too early: offset -1."""
     assert list(findings.misfits) == ["test.news"]
     misfits = findings.misfits["test.news"]
     assert len(misfits) == 1

@@ -68,6 +68,10 @@ def test_sentences_get_no_note():
 
 
 def test_a_note_names_the_text_the_file_the_share_of_lines_and_what_to_do(project):
+    """Each file has 200 lines: 20 are sentences in a.de, none in valid.no, and 100 in news.no.
+
+    The other lines are BPE subwords or JSON objects, on which a model should not be trained.
+    """
     write_input(project, "a.de", GERMAN_SENTENCES[:20] + GERMAN_SUBWORDS[20:])
     write_input(project, "valid.no", ENGLISH_JSON)
     write_input(project, "news.no", ENGLISH_JSON[:100] + ENGLISH_SENTENCES[100:])
@@ -93,12 +97,14 @@ def test_missing_and_damaged_files_get_no_note(project):
 
 
 def test_a_text_with_a_url_gets_a_note_once_it_was_downloaded(project):
+    """The German text consists of BPE subwords, which is seen only after the download."""
     params = params_with_all_sets()
     params = params.replace("{path: inputs/a.de}", "{url: 'https://example.org/a.de'}")
     (project / "params.yaml").write_text(params)
     settings = load_settings()
 
     notes_before_download = list(notes_on_local_texts(settings))
+    # Write what the stage download would have written.
     downloaded = TextFolder(paths.download_folder("own"), "de", "no")
     pairs = zip(GERMAN_SUBWORDS, ENGLISH_SENTENCES, strict=True)
     write_set(downloaded, "train", pairs)
@@ -122,6 +128,7 @@ def test_a_text_with_a_url_gets_a_note_once_it_was_downloaded(project):
 def test_text_in_tokens_gets_a_note_if_the_settings_expect_sentences(
     project, tokenizer, vocabulary
 ):
+    """GERMAN_TOKENS and ENGLISH_TOKENS are lowercase lines with spaces before punctuation."""
     write_input(project, "a.de", GERMAN_TOKENS)
     write_input(project, "a.no", ENGLISH_TOKENS)
     write_tokenizer_and_vocabulary(project, tokenizer, vocabulary)
@@ -133,6 +140,7 @@ def test_text_in_tokens_gets_a_note_if_the_settings_expect_sentences(
 
 
 def test_text_in_tokens_gets_no_note_if_the_settings_expect_tokens(project):
+    """With the tokenizer `none`, lines with spaces before punctuation are what is expected."""
     write_input(project, "a.de", GERMAN_TOKENS)
     write_input(project, "a.no", ENGLISH_TOKENS)
     write_tokenizer_and_vocabulary(project, "none", "bpe: {num_merges: 10}")
@@ -141,6 +149,7 @@ def test_text_in_tokens_gets_no_note_if_the_settings_expect_tokens(project):
 
 
 def test_text_in_subwords_gets_a_note_even_if_the_settings_expect_tokens(project):
+    """The German text has BPE subwords, such as "Kat@@ ze", which are not whole tokens."""
     write_input(project, "a.de", GERMAN_SUBWORDS)
     write_input(project, "a.no", ENGLISH_TOKENS)
     write_tokenizer_and_vocabulary(project, "none", "bpe: {num_merges: 10}")
@@ -162,14 +171,16 @@ def write_tokenizer_and_vocabulary(project, tokenizer, vocabulary):
     (project / "params.yaml").write_text(params)
 
 
-def test_inspect_writes_notes_on_all_lines_of_a_text_of_which_it_draws_some(project):
+def test_inspect_notes_every_text_although_it_draws_only_a_sample(project):
+    """A training and a test file consist of BPE subwords; `bleuprint inspect` draws 20 pairs."""
     write_input(project, "a.de", GERMAN_SUBWORDS)
     write_input(project, "news.de", GERMAN_SUBWORDS)
     source = Downloads(None, project / "store", None)
-    sample = Sample(pairs=20, seed=1)  # 20 pairs, by seed 1.
+    sample = Sample(pairs=20, seed=1)
 
     inspection = inspect_corpus("own", load_settings(), sample, source, project / "work", 1)
 
+    # A note begins with the setting and the file.
     places = [note.split(": ")[:2] for note in inspection.notes]
     assert places == [
         ["corpora.own.files.train.a.source", "inputs/a.de"],
@@ -178,6 +189,7 @@ def test_inspect_writes_notes_on_all_lines_of_a_text_of_which_it_draws_some(proj
 
 
 def test_new_corpus_writes_notes_on_two_files(project, capsys):
+    """The German file consists of BPE subwords, the English file of JSON objects."""
     write_input(project, "mine.de", GERMAN_SUBWORDS)
     write_input(project, "mine.en", ENGLISH_JSON)
 
@@ -196,6 +208,7 @@ def test_new_corpus_writes_notes_on_two_files(project, capsys):
 
 
 def test_new_corpus_writes_a_note_on_a_column_of_a_table(project, capsys):
+    """The first column of the table consists of BPE subwords."""
     pairs = zip(GERMAN_SUBWORDS, ENGLISH_SENTENCES, strict=True)
     write_input(project, "mine.de-en.tsv", [f"{german}\t{english}" for german, english in pairs])
 

@@ -16,6 +16,7 @@ from root import ROOT
 
 @pytest.mark.parametrize(("split", "size"), [("train", 32_000), ("valid", 200), ("test", 50)])
 def test_a_line_of_the_copy_task_has_ten_symbols_of_which_the_first_is_1(split, size):
+    """In the copy task of the Annotated Transformer, source and target are the same symbols."""
     lines = copy_task(split)
 
     assert len(lines) == size
@@ -26,18 +27,20 @@ def test_a_line_of_the_copy_task_has_ten_symbols_of_which_the_first_is_1(split, 
 
 
 def test_the_symbols_of_the_copy_task_after_the_first_one_are_equally_frequent():
+    """Each of 32,000 lines has nine symbols after the first one, drawn from 1 to 10."""
     counts = Counter()
     for line in copy_task("train"):
         counts.update(line.split()[1:])
 
     assert set(counts) == {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}
     draws = 32_000 * 9
-    # Five standard deviations are 0.3% of all draws.
+    # The standard deviation of a share is (0.1 * 0.9 / draws) ** 0.5 = 0.0006; five are 0.003.
     for count in counts.values():
         assert abs(count / draws - 0.1) < 0.003
 
 
 def test_no_line_of_the_copy_task_is_in_two_splits():
+    """A test line in the training text would make the task too easy."""
     train_lines = set(copy_task("train"))
     valid_lines = set(copy_task("valid"))
     test_lines = set(copy_task("test"))
@@ -48,6 +51,7 @@ def test_no_line_of_the_copy_task_is_in_two_splits():
 
 
 def test_the_copy_task_has_the_same_bytes_as_in_published_results():
+    """The committed results of this task were computed from text with this SHA-256."""
     lines = []
     for split in COPY_SPLITS:
         lines += copy_task(split)
@@ -63,6 +67,7 @@ def toy_pairs(text):
 
 
 def test_the_54_toy_sentences_differ_in_both_languages():
+    """`toy_pairs("sentences")` is a generated task of short German-English sentences."""
     pairs = toy_pairs("sentences")
 
     assert len(pairs) == 54
@@ -71,6 +76,10 @@ def test_the_54_toy_sentences_differ_in_both_languages():
 
 
 def test_each_word_of_the_toy_sentences_has_one_translation():
+    """The nth German word of each sentence is translated by its nth English word.
+
+    Eleven different pairs with eleven words on each side mean that no word has two translations.
+    """
     word_pairs = set()
     for german, english in toy_pairs("sentences"):
         word_pairs.update(zip(german.split(), english.split(), strict=True))
@@ -80,13 +89,14 @@ def test_each_word_of_the_toy_sentences_has_one_translation():
     assert len(set(targets_of(word_pairs))) == 11
 
 
-def test_the_single_toy_sentence_is_among_the_54_but_for_its_padding():
+def test_the_single_toy_sentence_without_its_padding_is_one_of_the_54():
+    """In the notebook from which the sentence comes, the word P is padding."""
     pairs = toy_pairs("sentence")
 
     assert len(pairs) == 1
     german, english = pairs[0]
-    # P is the padding of the notebook from which the sentence comes.
-    assert (german.removesuffix(" P"), english) in toy_pairs("sentences")
+    sentence_without_padding = german.removesuffix(" P")
+    assert (sentence_without_padding, english) in toy_pairs("sentences")
 
 
 def download_recipe(tmp_path, recipe):
@@ -100,6 +110,7 @@ def download_recipe(tmp_path, recipe):
 
 
 def test_the_recipe_copy_downloads_the_copy_task(tmp_path):
+    """In the copy task, source and target are the same line."""
     raw = download_recipe(tmp_path, "copy")
 
     for set_name in raw.set_names():
