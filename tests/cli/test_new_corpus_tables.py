@@ -122,6 +122,15 @@ def test_in_a_table_without_a_header_the_column_of_keys_is_ignored(project, caps
     assert part.columns == (2, 3)
 
 
+def test_a_first_pair_with_words_that_are_language_codes_is_not_a_header(project):
+    """The word "mal" is also the code of Malayalam, and "to" is the code of Tongan."""
+    first_pair = ("Ein Hund lief zwei mal nach Hause.", "A dog ran to its home twice.")
+    write_rows(project, [first_pair, *swap_sides(FIVE_HUNDRED_PAIRS)], "app.tsv")
+
+    with pytest.raises(UserError, match=r"Name both, such as: --languages"):
+        run_command("bleuprint new-corpus inputs/app.tsv")
+
+
 @pytest.mark.parametrize(
     ("columns", "expected_columns"),
     [
