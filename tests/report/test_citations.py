@@ -70,14 +70,18 @@ def cited_keys(settings):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_each_recipe_cites_its_corpora_with_their_licenses(name):
-    text = citations(SETTINGS[name])
+    """A recipe gives each source of text a license and one or more BibTeX entries."""
+    settings = SETTINGS[name]
 
-    entries = parse_bibtex(text)
-    for corpus in SETTINGS[name].corpora.values():
+    text = citations(settings)
+
+    cited_entries = parse_bibtex(text)
+    for corpus in settings.corpora.values():
         for source in corpus.license_and_citation.values():
             assert source.license in text
-            for key, fields in parse_bibtex(source.bibtex).items():
-                assert entries[key] == fields
+            entries_of_source = parse_bibtex(source.bibtex)
+            for key, fields in entries_of_source.items():
+                assert cited_entries[key] == fields
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -100,6 +104,10 @@ def test_methods_that_an_experiment_does_not_use_are_not_cited():
 
 
 def test_tokenizer_and_subwords_are_cited():
+    """The recipe `phrasebook` tokenizes with Moses and splits words with BPE of subword-nmt.
+
+    It uses neither BPE dropout nor spaCy, so citing their papers would be wrong.
+    """
     keys = cited_keys(SETTINGS["phrasebook"])
 
     assert {MOSES, SUBWORD_NMT} <= keys
@@ -154,36 +162,49 @@ def thai_keys(model, monkeypatch):
     [pytest.param("unigram", True, id="unigram"), pytest.param("bpe", False, id="bpe")],
 )
 def test_the_model_of_sentencepiece_is_cited(model, is_unigram_cited, monkeypatch):
-    """The unigram model has a paper of its own."""
+    """SentencePiece implements two models: its paper is cited for both.
+
+    The unigram model has a second paper (Kudo 2018), which must not be cited for BPE.
+    """
     keys = thai_keys(model, monkeypatch)
 
-    expected = {MOSES, "kudo-richardson-2018-sentencepiece", "kudo-2018-subword"}
-    assert (expected <= keys) == is_unigram_cited
-    assert SUBWORD_NMT not in keys
+    assert {MOSES, "kudo-richardson-2018-sentencepiece"} <= keys
+    assert ("kudo-2018-subword" in keys) == is_unigram_cited
+    assert SUBWORD_NMT not in keys  # another program for BPE
 
 
 @pytest.mark.parametrize("model", ["unigram", "bpe"])
 def test_the_segmenter_of_the_language_is_cited(model, monkeypatch):
-    """PyThaiNLP segments Thai, and fugashi Japanese."""
+    """Thai is written without spaces; the program PyThaiNLP finds the words.
+
+    The text is Thai, so fugashi, which does the same for Japanese, must not be cited.
+    """
     keys = thai_keys(model, monkeypatch)
 
-    assert "phatthiyaphaibun-etal-2023" in keys
-    assert "mccann-2020-fugashi" not in keys
+    pythainlp = "phatthiyaphaibun-etal-2023"
+    fugashi = "mccann-2020-fugashi"
+    assert pythainlp in keys
+    assert fugashi not in keys
 
 
 def test_entries_are_in_the_order_of_use_with_comments_on_their_use():
-    blocks = citations(SETTINGS["table2"]).split("\n\n")
+    """A comment above each BibTeX entry says what cites it: first texts, last this program."""
+    entries_with_comments = citations(SETTINGS["table2"]).split("\n\n")
 
-    comments = [block.split("\n", 1)[0] for block in blocks[:3]]
-    assert comments == [
+    first_comments = []
+    for entry in entries_with_comments[:3]:
+        comment, _ = entry.split("\n", 1)
+        first_comments.append(comment)
+    assert first_comments == [
         "% wmt14-en-de, train.europarl: its compiler knows of no copyright restrictions",
         "% wmt14-en-de, train.commoncrawl: free for research, as WMT releases it; "
         "for other uses ask the owners",
         "% wmt14-en-de, train.news-commentary test.newstest2014.newstest2014: "
         "free for research, as WMT releases it; for other uses ask the owners",
     ]
-    assert blocks[-2].startswith("% scores: sacreBLEU\n@inproceedings{post-2018-call,")
-    assert blocks[-1].startswith("% software: this pipeline\n@misc{bleuprint,")
+    scores_entry, software_entry = entries_with_comments[-2:]
+    assert scores_entry.startswith("% scores: sacreBLEU\n@inproceedings{post-2018-call,")
+    assert software_entry.startswith("% software: this pipeline\n@misc{bleuprint,")
 
 
 ADAM = "kingma-ba-2015-adam"
@@ -205,6 +226,7 @@ def keys_of_one_system(optimizer="adamw", label_smoothing=0.0):
 
 
 def test_every_experiment_cites_the_transformer_bleu_and_this_pipeline():
+    """Even an experiment with one system uses these three."""
     assert keys_of_one_system() >= {
         "vaswani-etal-2017-attention",
         "papineni-etal-2002-bleu",
@@ -241,7 +263,10 @@ def settings_with_bibtex(*bibtex_of_corpora):
 
 
 def test_an_entry_that_two_corpora_share_is_written_once_and_names_both():
-    """The entries differ in white space only."""
+    """BibTeX refuses a file with the same key twice.
+
+    Two corpora, c0 and c1, give the same entry; only line breaks differ.
+    """
     settings = settings_with_bibtex("@misc{a, title = {A B}}", "@misc{a,\n  title = {A\n B}}")
 
     text = citations(settings)
@@ -250,7 +275,8 @@ def test_an_entry_that_two_corpora_share_is_written_once_and_names_both():
     assert text.startswith(f"% c0, {uses}\n% c1, {uses}\n@misc{{a, title = {{A B}}}}\n\n")
 
 
-def test_two_entries_with_the_same_key_are_refused():
+def test_two_different_entries_with_the_same_key_are_refused():
+    """Citing the key `a` in a paper would be ambiguous. The corpora are named c0 and c1."""
     settings = settings_with_bibtex("@misc{a, title = {A}}", "@misc{a, title = {B}}")
 
     message = (

@@ -99,10 +99,12 @@ def tiny_percentages(tiny_counts):
 
 @pytest.mark.usefixtures("all_samples")
 def test_comet_is_the_mean_of_the_lines_with_a_bootstrap_interval(tiny_counts, tiny_percentages):
-    """The interval leaves out 2.5 % of 1,000 resampled means on each side."""
-    rng = np.random.default_rng(12345)
-    means = np.sort(rng.choice(tiny_percentages, size=(1000, 100)).mean(axis=1))
-    half_width = (means[974] - means[25]) / 2
+    """The interval contains the middle 95 % of the means of 1,000 resamples of the 100 lines."""
+    sacrebleu_seed = 12345
+    rng = np.random.default_rng(sacrebleu_seed)
+    resamples = rng.choice(tiny_percentages, size=(1000, 100))
+    means = np.sort(resamples.mean(axis=1))
+    half_width = (means[974] - means[25]) / 2  # 25 means are lower, and 25 are higher.
 
     score = evaluate_metric(COMET_METRIC, tiny_counts, "")
 
@@ -113,17 +115,25 @@ def test_comet_is_the_mean_of_the_lines_with_a_bootstrap_interval(tiny_counts, t
 
 @pytest.mark.usefixtures("all_samples")
 def test_the_interval_of_comet_spans_about_two_standard_errors(tiny_counts, tiny_percentages):
+    """By the central limit theorem, a bootstrap interval of a mean is close to 1.96 errors."""
     score = evaluate_metric(COMET_METRIC, tiny_counts, "")
 
-    standard_error = tiny_percentages.std(ddof=1) / 100**0.5
+    lines = len(tiny_percentages)
+    standard_error = tiny_percentages.std(ddof=1) / lines**0.5
     half_width = (score["ci_high"] - score["ci_low"]) / 2
     assert half_width == pytest.approx(1.96 * standard_error, rel=0.1)
 
 
 @pytest.mark.usefixtures("all_samples")
 def test_comet_may_exceed_100(tiny_counts):
-    """Older models give scores above 1; here each line gets 0.6 more."""
-    score = evaluate_metric(COMET_METRIC, np.add(tiny_counts, [600_000, 0]), "")
+    """Older COMET models score lines above 1, which is 100 in reports.
+
+    The first count of a line is its score in millionths. Adding 0.6 to scores around 0.8 makes them
+    1.4 on average, and nothing may cut the interval at 100 as for BLEU.
+    """
+    scores_above_1 = np.add(tiny_counts, [600_000, 0])
+
+    score = evaluate_metric(COMET_METRIC, scores_above_1, "")
 
     assert score["ci_low"] < score["value"] < score["ci_high"]
     assert score["ci_high"] > 100
@@ -131,7 +141,10 @@ def test_comet_may_exceed_100(tiny_counts):
 
 @pytest.mark.usefixtures("all_samples")
 def test_the_test_of_comet_agrees_with_students_t_test(tiny_counts, tiny_percentages):
-    """Test_significance.py compares the p-values of both tests with sacreBLEU's."""
+    """COMET is a mean over lines, and for means randomization gives about the p of the t-test.
+
+    The second system is the first with noise on each of its 100 lines: 0.8 better on average.
+    """
     noise = np.random.default_rng(7).normal(0.8, 4.0, 100)
     other_percentages = (tiny_percentages + noise).round(4)
 
@@ -145,9 +158,11 @@ def test_the_test_of_comet_agrees_with_students_t_test(tiny_counts, tiny_percent
 
 
 def test_p_values_of_comet_are_saved_and_read_again(records, tmp_path):
+    """The baseline has no p-value, which is NaN in both lists."""
     records.save(tmp_path / "reports" / "results.json")
+    saved_records = load(tmp_path)
 
-    saved_p_values = values(load(tmp_path), "comet", "p")
+    saved_p_values = values(saved_records, "comet", "p")
 
     assert saved_p_values == pytest.approx(values(records, "comet", "p"), nan_ok=True)
 
@@ -161,6 +176,11 @@ def comet_agreement(difference):
 
 
 def test_human_agreement_has_the_coefficients_of_the_comet_model(records):
+    """Human agreement: the percentage of people who would also prefer the better system.
+
+    Kocmi et al. (2024) fitted a curve for each metric and COMET model. Here `small` is about 0.4
+    better than the baseline, for which the curve of this model gives 76 %.
+    """
     score = score_of(records, "small", "comet")
 
     assert 0.2 < score.difference < 0.6
@@ -170,9 +190,10 @@ def test_human_agreement_has_the_coefficients_of_the_comet_model(records):
 
 
 def test_human_agreement_is_unknown_for_a_model_that_no_study_covers(records):
-    other_model = changed(records, {"metric": "comet"}, signature=signature("own-model"))
+    """The same scores, said to be by `own-model`, keep their p-value."""
+    by_other_model = changed(records, {"metric": "comet"}, signature=signature("own-model"))
 
-    score = score_of(other_model, "small", "comet")
+    score = score_of(by_other_model, "small", "comet")
 
     assert np.isnan(score.agreement)
     assert score.p == score_of(records, "small", "comet").p
@@ -181,9 +202,11 @@ def test_human_agreement_is_unknown_for_a_model_that_no_study_covers(records):
 def test_table_md_shows_comet_with_human_agreement_and_signature(experiment, records):
     text = table_md(experiment.settings, records, experiment.root)
 
-    other_scores = text.partition("## Other scores\n")[2].partition("\n## ")[0]
+    _, _, after_title = text.partition("## Other scores\n")
+    other_scores, _, _ = after_title.partition("\n## ")
     difference = score_of(records, "small", "comet").difference
     agreement = f"{comet_agreement(difference):.0f}%"
+    # Two cells, such as "| +0.4‡ p=0.001 | 76% |".
     assert re.search(rf"[+]{difference:.1f}‡ p=\S+ \| +{agreement} \|", other_scores)
     assert f"COMET: `{signature('wmt22-comet-da')}`" in text
 
@@ -233,13 +256,11 @@ def test_the_terminal_does_not_mention_comet_if_no_model_is_named(records_withou
 def test_compare_shows_the_difference_in_comet_with_its_p_value_and_agreement(
     experiment, records, monkeypatch
 ):
+    """`bleuprint compare tiny small` must show what the report shows of the same two systems."""
     monkeypatch.chdir(experiment.root)
-    tiny = ReportedSystem(
-        "tiny", None, "", experiment.settings, records, on_different_corpora=False
-    )
-    small = ReportedSystem(
-        "small", None, "", experiment.settings, records, on_different_corpora=False
-    )
+    settings = experiment.settings
+    tiny = ReportedSystem("tiny", None, "", settings, records, on_different_corpora=False)
+    small = ReportedSystem("small", None, "", settings, records, on_different_corpora=False)
     (tiny_scores,) = tiny.scores((1,)).values()
     (small_scores,) = small.scores((1,)).values()
     pair = ScoresPair(tiny_scores, small_scores)
@@ -247,24 +268,35 @@ def test_compare_shows_the_difference_in_comet_with_its_p_value_and_agreement(
     p_value = p_values_by_metric(tiny, small, pair)["comet"]
     texts = score_texts("comet", pair, p_value)
 
-    expected = score_of(records, "small", "comet")
-    assert p_value == pytest.approx(expected.p, abs=1e-4)
+    in_report = score_of(records, "small", "comet")
+    assert p_value == pytest.approx(in_report.p, abs=1e-4)
     assert texts.corpora == "news-en-de"
     assert texts.test == "first"
     assert texts.metric == "COMET"
     assert texts.first_score == tiny_scores.scores["comet"].value_text
     assert texts.second_score == small_scores.scores["comet"].value_text
-    assert texts.difference == f"{expected.difference:+.1f}"
+    assert texts.difference == f"{in_report.difference:+.1f}"
     assert texts.p_value == f"{p_value:.3f}"
-    assert texts.agreement == f"{expected.agreement:.0f}%"
+    assert texts.agreement == f"{in_report.agreement:.0f}%"
 
 
-@pytest.mark.parametrize("fact", ["scored_with", "hypotheses"])
+@pytest.mark.parametrize(
+    "fact",
+    [
+        pytest.param("scored_with", id="another COMET model"),
+        pytest.param("hypotheses", id="other translations"),
+    ],
+)
 def test_comet_scores_of_another_model_or_other_translations_are_refused(experiment_copy, fact):
+    """Comet.json names the model and the translations by SHA-256; here one of them is replaced.
+
+    If both did not have to agree, the report would show COMET of one text beside BLEU of another.
+    """
     root, settings = experiment_copy
     path = root / SMALL.results_folder / "comet.json"
     content = read_json(path)
-    content["first"][fact] = "ab" * 32
+    other_sha256 = "ab" * 32
+    content["first"][fact] = other_sha256
     write_json(path, content)
 
     message = f"first has other {fact} than scores.json or params.yaml.*run: "
@@ -281,6 +313,7 @@ def test_missing_comet_scores_are_refused_with_the_command_that_makes_them(exper
 
 
 def test_comet_scores_of_two_versions_are_not_compared(experiment_copy):
+    """All scores are by version 2.2.7 of the package, except those of `small`: by 2.2.2."""
     root, settings = experiment_copy
     path = root / SMALL.results_folder / "comet.json"
     path.write_text(path.read_text().replace("Comet2.2.7", "Comet2.2.2"))

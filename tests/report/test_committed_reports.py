@@ -234,15 +234,25 @@ def rendered(request, tmp_path_factory):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_table_md_has_the_tables_of_the_committed_report(rendered, source):
+    """Today's code must make the same table.md of a committed results.json as before.
+
+    The committed table is today's in reports/, or that of version 1.0, read from Git's history with
+    today's names. The fixture `rendered` is a recipe, and the files that today's code writes.
+    """
     recipe, texts = rendered
 
     expected = expected_markdown(source, recipe)
-    assert len(expected) > 10
+    assert len(expected) > 10  # The committed file was found and contains tables.
     assert markdown_tables(texts["table.md"]) == expected
 
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_table_tex_has_the_tables_of_the_committed_report(rendered, source):
+    """Today's code must make the same LaTeX tables of a committed results.json as before.
+
+    The committed file is today's in reports/, or that of version 1.0, read from Git's history with
+    today's names. It contains a table of scores and one of costs.
+    """
     recipe, texts = rendered
 
     expected = expected_latex(source, recipe)
@@ -252,6 +262,11 @@ def test_table_tex_has_the_tables_of_the_committed_report(rendered, source):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_table_csv_is_that_of_the_committed_report(rendered, source):
+    """Today's code must make the same table.csv of a committed results.json as before.
+
+    The committed file is today's in reports/, or that of version 1.0 (the commit V1), whose columns
+    and metrics had other names.
+    """
     recipe, texts = rendered
 
     expected = read_report_file(source, recipe, "table.csv")
@@ -262,10 +277,15 @@ def test_table_csv_is_that_of_the_committed_report(rendered, source):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_terminal_shows_the_scores_of_table_md(rendered, source):
+    """`bleuprint table` must print the same numbers for each test set and system as table.md.
+
+    The committed table.md is today's in reports/, or that of version 1.0 in Git's history.
+    """
     recipe, texts = rendered
 
     expected = score_rows(expected_markdown(source, recipe))
-    test_sets = {test_set for test_set, _ in expected}
+
+    test_sets = {test_set for test_set, _system in expected}
     assert terminal_rows(texts["terminal"], test_sets) == expected
 
 
@@ -375,23 +395,34 @@ SECTIONS = pytest.mark.parametrize("anchor", ["summary", "faults", "cost"])
 @needs(HISTORY, HAS_HISTORY)
 @SECTIONS
 def test_the_page_has_the_heads_and_rows_of_version_1_0(page_sections, anchor):
-    """Captions may differ: "1 thread" was "1 threads", and drawn intervals are explained now."""
+    """Today's code must make the same tables of results of version 1.0 as version 1.0 did.
+
+    Version 1.0 gave some columns and cells other names, which `heads_of_1_0` translates. Captions
+    are not compared: "1 thread" was "1 threads", and drawn intervals are explained now.
+    """
     old, new = page_sections[anchor]
 
     for table, old_table in zip(new.tables, old.tables, strict=True):
-        assert table.heads == [heads_of_1_0.head_of_today(head) for head in old_table.heads]
+        old_heads = [heads_of_1_0.head_of_today(head) for head in old_table.heads]
         old_rows = []
         for row in old_table.rows:
             old_rows.append([heads_of_1_0.cell_of_today(cell) for cell in row])
+        assert table.heads == old_heads
         assert table.rows == old_rows
 
 
 @needs(HISTORY, HAS_HISTORY)
 @SECTIONS
 def test_the_page_marks_the_rows_and_numbers_of_version_1_0(page_sections, anchor):
+    """Marks are CSS classes: of rows, such as `baseline`, and of cells with numbers, as `best`.
+
+    The same rows and numbers must be highlighted as on the page that version 1.0 wrote.
+    """
     old, new = page_sections[anchor]
 
-    assert [table.marks for table in new.tables] == [table.marks for table in old.tables]
+    marks_of_rows = [table.marks for table in new.tables]
+    old_marks_of_rows = [table.marks for table in old.tables]
+    assert marks_of_rows == old_marks_of_rows
     old_cells = []
     for mark, text in old.number_cells:
         old_cells.append((mark, heads_of_1_0.cell_of_today(text)))
@@ -409,9 +440,13 @@ def test_the_page_sorts_columns_by_the_numbers_of_version_1_0(page_sections, anc
 
 @needs(HISTORY, HAS_HISTORY)
 def test_sections_of_the_page_have_the_anchors_of_version_1_0_or_the_listed_new_ones(tmp_path):
-    """Links to a section end in its anchor. Version 1.0 called the output errors faults."""
-    settings = load_settings(ROOT / "recipes" / f"{RECIPES_WITH_PAGE[0]}.yaml")
-    write_results_of_1_0(RECIPES_WITH_PAGE[0], tmp_path)
+    """A link to a section ends in its anchor, as index.html#cost, and must stay valid.
+
+    One anchor changed: version 1.0 called the output errors faults.
+    """
+    recipe = RECIPES_WITH_PAGE[0]
+    settings = load_settings(ROOT / "recipes" / f"{recipe}.yaml")
+    write_results_of_1_0(recipe, tmp_path)
     records = with_published_numbers(frame.load(tmp_path), settings.published)
     data = ReportData(settings, records, tmp_path)
 

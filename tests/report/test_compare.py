@@ -34,7 +34,7 @@ from comparison import (
 from measuring import paired_tests, value_of
 from result_rows import frame as records_from_rows
 from result_rows import record
-from scoring import text
+from scoring import example_texts
 
 
 @pytest.fixture(scope="module")
@@ -69,25 +69,30 @@ def comparison(project):
     [("bleu", "BLEU"), ("chrf2", "chrF2"), ("chrf2pp", "chrF2++"), ("ter", "TER")],
 )
 def test_compare_shows_both_scores_and_their_difference(project, comparison, metric, label):
+    """`comparison` is what `bleuprint compare tiny small` prints in `project`."""
     tiny_scores = read_json(project / TINY.results_folder / SCORES_FILE)["first"]
     small_scores = read_json(project / SMALL.results_folder / SCORES_FILE)["first"]
     tiny = value_of(tiny_scores, metric)
     small = value_of(small_scores, metric)
 
-    cells = score_cells(comparison, label)
+    _corpus, _test_set, *cells = score_cells(comparison, label)
 
-    assert cells[2:6] == [label, f"{tiny:.1f}", f"{small:.1f}", f"{small - tiny:+.1f}"]
+    assert cells[:4] == [label, f"{tiny:.1f}", f"{small:.1f}", f"{small - tiny:+.1f}"]
 
 
 @pytest.mark.usefixtures("all_samples")
 def test_compare_shows_the_p_value_of_the_paired_bootstrap_test(project, comparison):
+    """`comparison` is what `bleuprint compare tiny small` prints in `project`."""
     translations = {
         "tiny": read_translations(project, TINY),
         "small": read_translations(project, SMALL),
     }
-    tests = paired_tests(translations, read_references(project), "de")
+    references = read_references(project)
+    test_of_small = paired_tests(translations, references, "de")["small"]["bleu"]
 
-    assert score_cells(comparison, "BLEU")[6] == p_text(tests["small"]["bleu"].bootstrap)
+    *_scores_and_difference, shown_p_value = score_cells(comparison, "BLEU")
+
+    assert shown_p_value == p_text(test_of_small.bootstrap)
 
 
 def test_compare_says_that_the_settings_are_the_same(comparison):
@@ -111,6 +116,7 @@ def test_compare_refuses_results_of_other_settings(project_with_new_settings):
 
 
 def test_compare_lists_the_settings_that_differ(project_with_new_settings):
+    """The settings of `small` say d_ff 128 and 20 updates, those of `tiny` 64 and 10."""
     root = project_with_new_settings
     trees.write_run(root, trees.load_settings(root / "params.yaml"), SMALL, errors=0.15)
     write_results(root)
@@ -141,27 +147,35 @@ def bleu_by_seed(root, system):
 
 
 def test_several_seeds_are_compared_by_a_paired_t_test(project_with_three_seeds):
+    """Each system was trained with three seeds; runs with the same seed are a pair."""
     root = project_with_three_seeds
     p_value = ttest_rel(bleu_by_seed(root, "tiny"), bleu_by_seed(root, "small")).pvalue
 
     cells = score_cells(compare(root, "tiny", "small"), "BLEU")
 
-    assert re.fullmatch(r"\d+\.\d ± \d+\.\d", cells[3])
-    assert cells[6] == p_text(p_value)
+    _corpus, _test_set, _metric, tiny_score, _small_score, _difference, shown_p_value = cells
+    mean_and_deviation = r"\d+\.\d ± \d+\.\d"
+    assert re.fullmatch(mean_and_deviation, tiny_score)
+    assert shown_p_value == p_text(p_value)
 
 
 @pytest.mark.parametrize("seeds_of_report", [(1, 2, 3), (3, 1, 2)])
 def test_scores_are_in_the_order_of_the_compared_seeds(project_with_three_seeds, seeds_of_report):
-    """Runs are paired by their position, so reports may list their seeds in any order."""
+    """A paired t-test pairs the runs of two reports by their position.
+
+    The reports may list their seeds in different orders; both must give them in the order asked
+    for, or runs of different seeds become pairs.
+    """
     root = project_with_three_seeds
     settings = replace(trees.load_settings(root / "params.yaml"), seeds=seeds_of_report)
     system = ReportedSystem(
         "tiny", None, "", settings, frame.load(root), on_different_corpora=False
     )
+    compared_seeds = (3, 1, 2)
 
-    (scores,) = system.scores((3, 1, 2)).values()
+    (scores,) = system.scores(compared_seeds).values()
 
-    assert list(scores.runs.seed) == [3, 1, 2]
+    assert tuple(scores.runs.seed) == compared_seeds
 
 
 def sentences_of_first_test_set(output):
@@ -177,37 +191,51 @@ def sentence_comparison(project):
 
 
 def test_the_most_changed_sentences_come_first(sentence_comparison):
-    """Tiny has the lines 4, 9 and 10 wrong in every word, and 21 in a part; small has 31 wrong."""
+    """Compared are `tiny` and `small`; lines that both translate like the reference do not change.
+
+    In `tiny`, the lines 4, 9 and 10 are wrong in every word, and 21 in a part; in `small`, 31 is.
+    """
     text = sentences_of_first_test_set(sentence_comparison)
 
-    improved, worsened = text.split("Most improved")[1].split("Most worsened")
-    assert re.findall(r"^line (\d+):", improved, re.M) == ["4", "9", "10", "21"]
-    assert re.findall(r"^line (\d+):", worsened, re.M) == ["31"]
+    _, improved_and_worsened = text.split("Most improved")
+    improved, worsened = improved_and_worsened.split("Most worsened")
+    line_number = re.compile(r"^line (\d+):", re.MULTILINE)
+    assert line_number.findall(improved) == ["4", "9", "10", "21"]
+    assert line_number.findall(worsened) == ["31"]
     assert "line 4: +100.0, from 0.0 to 100.0" in improved
 
 
 def test_the_number_of_changed_sentences_can_be_limited(project):
-    """From small to tiny, line 31 improves; three lines worsen equally, and two are shown."""
+    """`--sentences 2` shows up to two improved and up to two worsened lines.
+
+    From `small` to `tiny`, line 31 improves; 4, 9 and 10 worsen equally, so 4 and 9 are shown.
+    """
     output = compare(project, "small", "tiny", "--corpus", "news-en-de", "--sentences", "2")
 
     text = sentences_of_first_test_set(output)
-    assert re.findall(r"^line (\d+):", text, re.M) == ["31", "4", "9"]
+    line_numbers = re.findall(r"^line (\d+):", text, re.MULTILINE)
+    assert line_numbers == ["31", "4", "9"]
 
 
 def test_a_changed_sentence_is_shown_with_source_reference_and_both_translations(
     project, sentence_comparison
 ):
-    source = list(read_lines(project / "data/split/news-en-de/test.first.en"))[3]
-    reference = read_references(project)[3]
+    """Line 4 is translated as `nothing` by `tiny`, and like the reference by `small`."""
+    sources = list(read_lines(project / "data/split/news-en-de/test.first.en"))
+    source_of_line_4 = sources[3]
+    reference_of_line_4 = read_references(project)[3]
 
     text = sentences_of_first_test_set(sentence_comparison)
 
-    lines_below_title = text.partition("line 4")[2].splitlines()[1:5]
-    assert [line.split(maxsplit=1) for line in lines_below_title] == [
-        ["source", source],
-        ["reference", reference],
+    _, _, from_line_4 = text.partition("line 4")
+    labeled_sentences = []
+    for line in from_line_4.splitlines()[1:5]:
+        labeled_sentences.append(line.split(maxsplit=1))
+    assert labeled_sentences == [
+        ["source", source_of_line_4],
+        ["reference", reference_of_line_4],
         ["tiny", "nothing"],
-        ["small", reference],
+        ["small", reference_of_line_4],
     ]
 
 
@@ -223,7 +251,10 @@ def test_control_characters_of_sentences_do_not_reach_the_terminal(sentence_comp
 
 
 def test_sentences_are_scored_by_the_tokenizer_of_the_target_language(project_copy):
-    """BLEU splits Chinese into characters. Results.json says that the target is Chinese here."""
+    """BLEU splits Chinese into characters, which gives these sentences other scores than words.
+
+    The references are German; results.json is changed to say that the target language is Chinese.
+    """
     root = project_copy
     results = root / RESULTS
     content = results.read_text("utf-8")
@@ -231,11 +262,11 @@ def test_sentences_are_scored_by_the_tokenizer_of_the_target_language(project_co
 
     output = compare(root, "tiny", "small", "--corpus", "news-en-de")
 
+    # Lines such as "line 4: +100.0, from 0.0 to 100.0".
+    pattern = re.compile(r"^line (\d+): .* from (.*) to (.*)$", re.MULTILINE)
+    printed = pattern.findall(sentences_of_first_test_set(output))
     tiny = read_translations(root, TINY)
     small = read_translations(root, SMALL)
-    printed = re.findall(
-        r"(?m)^line (\d+): .* from (.*) to (.*)$", sentences_of_first_test_set(output)
-    )
     scores = {}
     for language in ("de", "zh"):
         changes = sentence_bleu_changes(tiny, small, read_references(root), language)
@@ -248,14 +279,21 @@ def test_sentences_are_scored_by_the_tokenizer_of_the_target_language(project_co
 
 
 def test_systems_may_have_the_names_of_the_labels_of_sentences(tmp_path):
+    """Four lines show a sentence: its source, its reference, and two translations by system.
+
+    The systems here are named `reference` and `source`, too; none of the four lines may get lost.
+    """
     settings = trees.settings_in(tmp_path, ("reference", "source"), {"news-en-de": ("first",)})
     trees.write_all(tmp_path, settings)
     write_results(tmp_path)
 
     output = compare(tmp_path, "reference", "source", "--corpus", "news-en-de")
 
-    lines_below_title = output.partition("\nline ")[2].split("\n")[1:5]
-    labels = [line.split()[0] for line in lines_below_title]
+    _, _, from_first_sentence = output.partition("\nline ")
+    labels = []
+    for line in from_first_sentence.split("\n")[1:5]:
+        label, *_words = line.split()
+        labels.append(label)
     assert labels == ["source", "reference", "reference", "source"]
 
 
@@ -288,6 +326,7 @@ def scores_pair(first, second, seeds):
 
 
 def test_revisions_with_the_same_references_are_compared_by_a_paired_t_test(reported_tiny):
+    """One system, as reported on the branch main and now, with three seeds each."""
     old = reported_tiny({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
     new = reported_tiny({1: 31.0, 2: 31.5, 3: 34.0})
 
@@ -298,7 +337,8 @@ def test_revisions_with_the_same_references_are_compared_by_a_paired_t_test(repo
 
 
 def test_revisions_with_other_references_have_no_p_value(reported_tiny):
-    old = reported_tiny({1: 30.0, 2: 31.0, 3: 32.0}, revision="main")
+    """The test set has changed between main and now, so the scores cannot be tested as pairs."""
+    old = reported_tiny({1: 30.0, 2: 31.0, 3: 32.0}, revision="main", references_sha256="4e" * 32)
     new = reported_tiny({1: 31.0, 2: 31.5, 3: 34.0}, references_sha256="99" * 32)
 
     p_values = p_values_by_metric(old, new, scores_pair(old, new, (1, 2, 3)))
@@ -307,13 +347,17 @@ def test_revisions_with_other_references_have_no_p_value(reported_tiny):
 
 
 def test_only_seeds_of_both_systems_are_compared(reported_tiny):
+    """The new report also has BLEU 90 with seed 2, which the old one lacks: it must not count."""
     old = reported_tiny({1: 30.0}, revision="main")
-    new = reported_tiny({2: 90.0, 1: 31.0})
+    new = reported_tiny({1: 31.0, 2: 90.0})
 
     *_, scores, note, _ = compare_systems(old, new, sentences=0)
 
-    (bleu,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
-    assert bleu[3:6] == ["30.0", "31.0", "+1.0"]
+    (bleu_texts,) = [texts for texts in map(scores.texts, scores.rows) if texts[2] == "BLEU"]
+    old_bleu, new_bleu, difference = bleu_texts[3:6]
+    assert old_bleu == "30.0"
+    assert new_bleu == "31.0"
+    assert difference == "+1.0"
     assert note.startswith("Seeds: 1. p: ")
 
 
@@ -337,7 +381,11 @@ def test_systems_without_a_common_seed_are_refused(reported_tiny):
 def test_human_agreement_is_shown_for_significant_differences_between_languages(
     reported_tiny, p_value, target, agreement
 ):
-    """For 0.4 BLEU it is 88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6 % (Kocmi et al. 2024)."""
+    """Human agreement: the percentage of people who would also prefer the better system.
+
+    For a difference of 0.4 BLEU it is 88.333 / (1 + e^(-0.96639 * 0.4)) = 52.6 % (Kocmi et al.
+    2024). People cannot judge the random symbols of the language `sym`.
+    """
     old = reported_tiny({1: 20.0}, target=target)
     new = reported_tiny({1: 20.4}, target=target)
 
@@ -346,27 +394,23 @@ def test_human_agreement_is_shown_for_significant_differences_between_languages(
     assert texts.agreement == agreement
 
 
-# Lines that are shorter than the longest n-grams, which sentence BLEU must smooth or ignore.
-SHORT_LINES = {
-    "references": ["Ja", "so gut"],
-    "good": ["Ja", "gut so"],
-    "worse": ["Nein", "so gut"],
-}
-
-
 @pytest.mark.parametrize("language", ["de", "zh"])
 def test_sentence_scores_are_those_of_sacrebleu(tmp_path, language):
-    references, good, worse = text(language)
-    references = references + SHORT_LINES["references"]
-    good = good + SHORT_LINES["good"]
-    worse = worse + SHORT_LINES["worse"]
+    """The expected scores are printed by `sacrebleu --sentence-level`, run as a program.
+
+    Two of the 62 lines have fewer than four words, whose BLEU needs a special case.
+    """
+    references, good, worse = example_texts(language, lines=60)
+    references += ["Ja", "so gut"]
+    good += ["Ja", "gut so"]
+    worse += ["Nein", "so gut"]
     trees.write_lines(tmp_path / "references", references)
     trees.write_lines(tmp_path / "good", good)
     trees.write_lines(tmp_path / "worse", worse)
 
     changes = sentence_bleu_changes(good, worse, references, language)
 
-    assert list(changes.index) == list(range(1, 63))  # 60 lines and two short ones
+    assert list(changes.index) == list(range(1, 60 + 2 + 1))
     for name, scores in (("good", changes["first"]), ("worse", changes["second"])):
         command = [sys.executable, "-m", "sacrebleu", str(tmp_path / "references")]
         command += ["-i", str(tmp_path / name), "-l", f"en-{language}"]

@@ -74,8 +74,8 @@ def test_one_seed_of_another_revision_has_no_p_value(repository):
     """Git stores no translations, so lines cannot be resampled, and one seed is not enough."""
     output = compare(repository, "tiny@HEAD~1", "tiny")
 
-    corpus_test_score_values_and_difference = score_cells(output, "BLEU")
-    assert len(corpus_test_score_values_and_difference) == 6
+    columns = ["corpus", "test set", "metric", "score at HEAD~1", "score now", "difference"]
+    assert len(score_cells(output, "BLEU")) == len(columns)  # A seventh cell would be p.
 
 
 def test_a_comparison_with_a_revision_changes_no_file(repository):
@@ -91,13 +91,20 @@ def test_a_system_that_no_commit_changed_does_not_differ(repository):
     )
 
 
-def test_other_translations_with_the_same_scores_are_compared(repository_copy):
+def test_a_changed_translation_with_the_same_score_is_still_compared(repository_copy):
+    """Scores of two revisions can be equal although the translations differ.
+
+    `compare` must print the table of scores, and not say that there is nothing to compare.
+    """
     results = repository_copy / RESULTS
     content = results.read_text()
     sha256, *_ = re.findall(r'"system": "small",.*"hypotheses_sha256": "(\w+)"', content)
-    results.write_text(content.replace(sha256, "0" * 64))
+    sha256_of_other_translations = "0" * 64
+    results.write_text(content.replace(sha256, sha256_of_other_translations))
 
-    assert "\nScores\n" in compare(repository_copy, "small@HEAD", "small")
+    output = compare(repository_copy, "small@HEAD", "small")
+
+    assert "\nScores\n" in output
 
 
 def test_two_revisions_are_compared(repository):
@@ -150,6 +157,7 @@ def replace_once(path, old, new):
 
 
 def test_damaged_settings_of_a_revision_are_reported_with_its_name(repository_copy):
+    """The last commit contains settings in which `clip_norm` is misspelled as `clip`."""
     root = repository_copy
     resolved = root / RESOLVED
     resolved.write_text(resolved.read_text("utf-8").replace('"clip_norm"', '"clip"'), "utf-8")
@@ -161,24 +169,31 @@ def test_damaged_settings_of_a_revision_are_reported_with_its_name(repository_co
 
 
 def test_a_revision_with_results_of_version_1_0_is_refused(repository_copy):
-    """Version 1.0 called the runs of an experiment cells."""
+    """Version 1.0 stored the runs of an experiment with the key `cells`."""
     root = repository_copy
     replace_once(root / RESOLVED, '"runs": {', '"cells": {')
     commit_all(root, "version 1.0")
 
-    assert compare(root, "tiny@HEAD", "tiny", status=1) == (
+    error = compare(root, "tiny@HEAD", "tiny", status=1)
+
+    assert error == (
         "bleuprint: error: HEAD: reports/resolved.json: a result of bleuprint 1.0, with the key "
         "cells instead of runs; run its experiment again with this version\n"
     )
 
 
 def test_a_revision_whose_results_are_of_other_settings_is_refused(repository_copy):
-    """Settings were committed before the experiment was run with them."""
+    """Someone committed a beam of 1 before running the experiment with it.
+
+    That commit still contains the results of a beam of 5, which must not pass as those of beam 1.
+    """
     root = repository_copy
     replace_once(root / RESOLVED, '"beam": 5', '"beam": 1')
     commit_all(root, "new settings")
 
-    assert compare(root, "tiny@HEAD", "tiny@HEAD~1", status=1) == (
+    error = compare(root, "tiny@HEAD", "tiny@HEAD~1", status=1)
+
+    assert error == (
         "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
         "revision whose results are of its reports/resolved.json\n"
     )

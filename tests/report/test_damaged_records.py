@@ -32,8 +32,12 @@ def index_of_bleu(metrics):
         pytest.param(["1"], "rows of 1 numbers are not those of bleu", id="too few numbers"),
     ],
 )
-def test_counts_of_lines_that_no_metric_gives_are_refused(experiment_copy, statistics, problem):
-    """The statistics of a metric are what it counts on each line, one row of numbers per line."""
+def test_impossible_counts_of_bleu_are_refused(experiment_copy, statistics, problem):
+    """Scores.json stores what BLEU counts on each line, such as matched n-grams.
+
+    Each line is a row of whole numbers, all of the same length. From damaged rows, significance
+    tests would compute wrong p-values without an error.
+    """
     root, settings = experiment_copy
     path = root / RUN.results_folder / "scores.json"
     scores = read_json(path)
@@ -49,6 +53,7 @@ def test_counts_of_lines_that_no_metric_gives_are_refused(experiment_copy, stati
 
 
 def test_counts_of_lines_of_an_unknown_metric_are_refused(experiment_copy):
+    """The program cannot know what the numbers of another metric mean."""
     root, settings = experiment_copy
     path = root / RUN.results_folder / "scores.json"
     scores = read_json(path)
@@ -63,7 +68,7 @@ def refusal(path, content):
     """Write results.json, and return the message with which it is refused."""
     write_json(path, content)
     with pytest.raises(UserError) as error:
-        read_results(path, "REMEDY")
+        read_results(path, "dvc pull")
     return str(error.value)
 
 
@@ -71,7 +76,7 @@ def refusal(path, content):
 def results_path(saved_experiment):
     """Return the path of a sound results.json, which a test may change."""
     path = saved_experiment.root / RESULTS
-    read_results(path, "REMEDY")
+    read_results(path, "dvc pull")
     return path
 
 
@@ -80,9 +85,12 @@ def test_results_with_two_rows_of_one_run_are_refused(results_path):
     runs = content["runs"]
     runs.append(copy.deepcopy(runs[0]))
 
-    assert refusal(results_path, content) == (
-        f"{results_path} is damaged: field runs.{len(runs) - 1}: a second row of the same run; "
-        "REMEDY"
+    message = refusal(results_path, content)
+
+    index_of_the_copy = len(runs) - 1
+    assert message == (
+        f"{results_path} is damaged: field runs.{index_of_the_copy}: a second row of the same run; "
+        "dvc pull"
     )
 
 
@@ -91,18 +99,25 @@ def test_results_with_two_values_of_one_metric_are_refused(results_path):
     metrics = content["metrics"]
     metrics.append(copy.deepcopy(metrics[1]))
 
-    assert refusal(results_path, content) == (
-        f"{results_path} is damaged: field metrics.{len(metrics) - 1}: a second "
-        f"{metrics[1]['metric']} of the same run; REMEDY"
+    message = refusal(results_path, content)
+
+    index_of_the_copy = len(metrics) - 1
+    name = metrics[1]["metric"]
+    assert message == (
+        f"{results_path} is damaged: field metrics.{index_of_the_copy}: a second {name} of the "
+        "same run; dvc pull"
     )
 
 
 def test_results_with_a_metric_of_an_unknown_run_are_refused(results_path):
+    """The table of metrics names a test set that the table of runs lacks."""
     content = read_json(results_path)
     content["metrics"][2]["test"] = "unheard-of"
 
-    assert refusal(results_path, content) == (
-        f"{results_path} is damaged: field metrics.2: runs contains no row of this run; REMEDY"
+    message = refusal(results_path, content)
+
+    assert message == (
+        f"{results_path} is damaged: field metrics.2: runs contains no row of this run; dvc pull"
     )
 
 
@@ -110,28 +125,32 @@ def test_results_of_a_training_without_updates_are_refused(results_path):
     content = read_json(results_path)
     content["runs"][1]["updates"] = None
 
-    assert refusal(results_path, content) == (
-        f"{results_path} is damaged: field runs.1.updates is empty; REMEDY"
-    )
+    message = refusal(results_path, content)
+
+    assert message == f"{results_path} is damaged: field runs.1.updates is empty; dvc pull"
 
 
 def test_results_of_a_run_without_bleu_are_refused(results_path):
+    """The report ranks systems by BLEU, so each run must have it."""
     content = read_json(results_path)
     del content["metrics"][index_of_bleu(content["metrics"])]
 
-    assert refusal(results_path, content) == (
-        f"{results_path} is damaged: field runs.0: metrics contains no bleu of this run; REMEDY"
+    message = refusal(results_path, content)
+
+    assert message == (
+        f"{results_path} is damaged: field runs.0: metrics contains no bleu of this run; dvc pull"
     )
 
 
 def test_results_with_a_signature_that_comet_does_not_write_are_refused(results_path):
-    """The signature names the model of COMET as its fourth part."""
+    """COMET writes signatures such as `Python3.11|Comet2.2|fp32|wmt22-comet-da|r1`."""
     content = read_json(results_path)
-    row = copy.deepcopy(content["metrics"][0])
-    row.update({"metric": "comet", "group": "", "signature": "a|b"})
-    content["metrics"].append(row)
+    metrics = content["metrics"]
+    comet = copy.deepcopy(metrics[0])
+    comet.update({"metric": "comet", "group": "", "signature": "a|b"})
+    metrics.append(comet)
 
     message = refusal(results_path, content)
 
-    field = f"field metrics.{len(content['metrics']) - 1}.signature"
+    field = f"field metrics.{len(metrics) - 1}.signature"
     assert f"{field}: 'a|b' is not a signature of COMET" in message

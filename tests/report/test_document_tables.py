@@ -81,6 +81,10 @@ def interval_width(score):
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_the_interval_over_documents_is_wider_than_the_one_over_lines(records, system):
+    """Eight documents of about 13 lines are either translated correctly or with errors.
+
+    Lines of one document resemble each other, so eight documents show less than 100 lines.
+    """
     by_line = score_of(records, system, "bleu")
     by_document = score_of(records, system, "bleu", "document")
 
@@ -104,22 +108,27 @@ def test_results_by_document_contain_no_sentence(experiment):
 
 
 def test_the_document_table_shows_the_number_of_documents_and_both_scores(records):
-    """d-BLEU is BLEU of whole documents, whose n-grams may cross the ends of lines."""
+    """The test set has eight documents.
+
+    d-BLEU is BLEU of whole documents, whose n-grams may cross the ends of lines.
+    """
     rows = rows_of(pivot_tables.document_table(score_frame(records)))
 
     assert rows["news-en-de, first (documents)"]["BLEU"] == "8"
-    assert rows["tiny"]["BLEU"] == score_of(records, "tiny", "bleu", "document").score_text
-    assert "[" in rows["tiny"]["d-BLEU"]
+    bleu_with_interval = score_of(records, "tiny", "bleu", "document").score_text
+    assert rows["tiny"]["BLEU"] == bleu_with_interval
+    begin_of_interval = "["
+    assert begin_of_interval in rows["tiny"]["d-BLEU"]
 
 
 def test_a_note_says_how_much_wider_the_interval_over_documents_is(records):
-    by_line = score_of(records, "tiny", "bleu")
-    by_document = score_of(records, "tiny", "bleu", "document")
+    width_by_line = interval_width(score_of(records, "tiny", "bleu"))
+    width_by_document = interval_width(score_of(records, "tiny", "bleu", "document"))
 
     width_note, _ = document_notes(records)
 
     assert "the interval of BLEU is" in width_note
-    assert f"{interval_width(by_document) / interval_width(by_line):.1f}" in width_note
+    assert f"{width_by_document / width_by_line:.1f}" in width_note
 
 
 def test_a_note_names_differences_that_are_significant_over_lines_only(records):
@@ -134,8 +143,8 @@ def test_table_md_contains_the_document_table_its_notes_and_the_signature(experi
     assert "## By document" in text
     for note in document_notes(records):
         assert note in text
-    signature = score_of(records, "tiny", "dbleu", "document").signature
-    assert f"d-BLEU: `{signature}`" in text
+    signature_of_dbleu = score_of(records, "tiny", "dbleu", "document").signature
+    assert f"d-BLEU: `{signature_of_dbleu}`" in text
 
 
 def test_the_summary_of_the_page_says_how_much_wider_the_interval_is(experiment, records):
@@ -192,11 +201,11 @@ def test_without_documents_there_is_neither_table_nor_note():
 
 
 def test_a_single_document_has_a_score_but_no_note():
-    """An interval needs several documents."""
+    """An interval needs several documents to draw from, and the notes compare intervals."""
     records = frame(document_record(40, interval=0, documents=1))
 
     cells = rows_of(pivot_tables.document_table(score_frame(records)))["tiny"]
 
     assert cells["d-BLEU"].startswith("40.0")
-    assert "BLEU" not in cells
+    assert "BLEU" not in cells  # This column would only show the interval.
     assert list(document_notes(records)) == []

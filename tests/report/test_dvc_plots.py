@@ -20,7 +20,10 @@ def csv_rows(text):
 
 
 def test_dvc_metrics_are_bleu_by_system_corpus_and_test_set():
-    """A corpus with one test set has no further level. Values of several seeds are averaged."""
+    """`dvc metrics show` prints one number for each system, corpus and test set.
+
+    A corpus with one test set, as talks-en-fr, has no level for it. Its two seeds are averaged.
+    """
     test = against("tiny", 0.01)
     records = frame(
         record("tiny", "news-en-de", "first", 30.111),
@@ -33,10 +36,14 @@ def test_dvc_metrics_are_bleu_by_system_corpus_and_test_set():
         record("small", "talks-en-fr", "only", 42.0, seed=2, **test),
     )
 
-    assert dvc_plots.bleu_metrics(records) == {
+    metrics = dvc_plots.bleu_metrics(records)
+
+    mean_of_tiny = (39.0 + 41.0) / 2
+    mean_of_small = (40.0 + 42.0) / 2
+    assert metrics == {
         "BLEU": {
-            "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": 40.0},
-            "small": {"news-en-de": {"first": 31.11, "second": 21.0}, "talks-en-fr": 41.0},
+            "tiny": {"news-en-de": {"first": 30.11, "second": 20.0}, "talks-en-fr": mean_of_tiny},
+            "small": {"news-en-de": {"first": 31.11, "second": 21.0}, "talks-en-fr": mean_of_small},
         }
     }
 
@@ -67,29 +74,34 @@ def curves():
 
 
 def test_a_short_training_curve_is_written_point_by_point(curves):
-    rows = csv_rows(dvc_plots.training_curves_csv(curves))
+    """Points of `curves` have the number of the update as loss, and ten times as many tokens."""
+    first_row, second_row, *_ = csv_rows(dvc_plots.training_curves_csv(curves))
 
     run = {"system": "tiny", "corpus": "own", "seed": "1"}
-    assert rows[:2] == [
-        {**run, "update": "1", "tokens": "10", "loss": "1.0"},
-        {**run, "update": "2", "tokens": "20", "loss": "2.0"},
-    ]
+    assert first_row == {**run, "update": "1", "tokens": "10", "loss": "1.0"}
+    assert second_row == {**run, "update": "2", "tokens": "20", "loss": "2.0"}
 
 
 def test_a_long_training_curve_is_thinned_to_means_of_three_points(curves):
-    """250 points become 84: the updates 1 to 3 have the mean loss 2, and 250 is alone."""
+    """The system `wide` has 250 points, which are too many for a file in Git.
+
+    The loss of each is the number of its update, so the mean of the updates 1, 2 and 3 is 2.
+    """
     rows = csv_rows(dvc_plots.training_curves_csv(curves))
 
     wide_rows = [row for row in rows if row["system"] == "wide"]
-    assert len(wide_rows) == 84
+    groups_of_three = 83  # and the last of the 250 points alone
+    assert len(wide_rows) == groups_of_three + 1
     assert {row["seed"] for row in wide_rows} == {"7"}
-    assert wide_rows[0]["update"] == "3"
-    assert wide_rows[0]["loss"] == "2.0"
-    assert wide_rows[-1]["update"] == "250"
-    assert wide_rows[-1]["loss"] == "250.0"
+    first_group, last_point = wide_rows[0], wide_rows[-1]
+    assert first_group["update"] == "3"
+    assert first_group["loss"] == "2.0"
+    assert last_point["update"] == "250"
+    assert last_point["loss"] == "250.0"
 
 
 def test_validations_are_written_with_four_decimals(curves):
+    """At update 2 of `curves`, tiny has a validation loss of 1.23456, and BLEU of 7.77777."""
     first_row, *_ = csv_rows(dvc_plots.validation_curves_csv(curves))
 
     assert first_row == {
@@ -115,12 +127,13 @@ def test_dvc_can_put_data_into_our_templates(name):
 
 
 def test_a_system_has_the_same_color_in_every_plot():
-    curves = read_template("curves")["encoding"]
-    scores = read_template("scores")["encoding"]
+    """DVC draws plots by the Vega templates `curves` and `scores`; both must color by system."""
+    curves_color = read_template("curves")["encoding"]["color"]
+    scores_color = read_template("scores")["encoding"]["color"]
 
-    assert curves["color"]["field"] == "system"
-    assert scores["color"]["field"] == "system"
-    assert curves["color"]["scale"] == scores["color"]["scale"]
+    assert curves_color["field"] == "system"
+    assert scores_color["field"] == "system"
+    assert curves_color["scale"] == scores_color["scale"]
 
 
 def test_long_names_of_test_sets_are_not_cut():

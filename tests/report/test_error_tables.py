@@ -67,13 +67,15 @@ def test_lines_with_a_lost_number_are_counted_with_an_interval(experiment, syste
 
 
 def test_lost_numbers_are_tested_against_the_baseline(experiment):
-    """In nine lines only small has the error, in none only tiny.
+    """The baseline `tiny` loses a number in 3 lines, `small` in the same three and nine more.
 
-    By McNemar's exact test, that has the probability 2 * 0.5 ** 9 = 0.0039.
+    If the error were equally likely in both, small alone would have it in nine of nine lines with
+    the probability 0.5^9, and one of the two systems with twice that (McNemar's exact test).
     """
     records = load(experiment.root)
 
-    assert score_of(records, "small", "numbers").p == pytest.approx(2 * 0.5**9, abs=0.002)
+    mcnemar_p_value = 2 * 0.5**9  # 0.0039
+    assert score_of(records, "small", "numbers").p == pytest.approx(mcnemar_p_value, abs=0.002)
     assert isnan(score_of(records, "tiny", "numbers").difference)
 
 
@@ -102,27 +104,33 @@ def test_table_md_shows_output_errors(experiment):
 
 
 def test_the_page_shows_output_errors(experiment):
-    """The interval stands in an element of its own."""
+    """A text such as `12 [7, 20]‡` is the same as in table.md, with <span> around the interval."""
     root, settings = experiment
     records = load(root)
+    markdown_text = error_cells(records, "small")["numbers"]
 
     section = errors_section(ReportData(settings, records, root))
 
-    text = error_cells(records, "small")["numbers"]
-    assert text.replace("[", "<span>[") in section.body
+    assert markdown_text.replace("[", "<span>[") in section.body
 
 
 def test_compare_shows_output_errors_with_difference_and_p_value(experiment, monkeypatch):
+    """Tiny loses a number in 3 lines, small in 12."""
     monkeypatch.chdir(experiment.root)
 
-    tables = [part for part in compare("tiny", "small") if isinstance(part, Table)]
+    *_, error_table = [part for part in compare("tiny", "small") if isinstance(part, Table)]
 
-    (cells,) = [texts for texts in map(tables[-1].texts, tables[-1].rows) if texts[2] == "numbers"]
-    assert cells[3:6] == ["3", "12", "+9.0"]
-    assert cells[6].startswith("0.00")
+    rows = [error_table.texts(row) for row in error_table.rows]
+    (numbers_row,) = [texts for texts in rows if texts[2] == "numbers"]
+    tiny_errors, small_errors, difference, p_value = numbers_row[3:7]
+    assert tiny_errors == "3"
+    assert small_errors == "12"
+    assert difference == "+9.0"
+    assert p_value.startswith("0.00")
 
 
 def test_tracked_metrics_count_lines_with_errors(experiment):
+    """MLflow gets the number of lines with an error; small loses a number in 12 lines."""
     root, settings = experiment
     results = Results.open(settings, Run("small", CORPUS, 1), root)
 
@@ -199,6 +207,7 @@ def test_cut_translations_are_no_metric_if_there_are_none(uncut_records):
 
 
 def test_cut_translations_are_counted_for_each_run(cut_records):
+    """In `cut_records`, the run of small with seed 2 reached the maximum length in three lines."""
     rows = cut_records.metrics[cut_records.metrics.metric == "cut off"]
 
     counts = {}
@@ -215,25 +224,31 @@ def test_the_count_of_cut_translations_is_the_mean_over_seeds(cut_records):
 def test_table_md_explains_cut_translations_if_there_are_any(
     uncut_experiment, uncut_records, cut_records
 ):
+    """The column `cut off` needs a note; without the column the note would be confusing."""
     root, settings = uncut_experiment
+    note = "cut off: the translation ended at the maximum length"
 
-    assert "cut off: the translation ended at the maximum length" in table_md(
-        settings, cut_records, root
-    )
-    assert "cut off: the" not in table_md(settings, uncut_records, root)
+    assert note in table_md(settings, cut_records, root)
+    assert note not in table_md(settings, uncut_records, root)
 
 
 @pytest.mark.parametrize("records_fixture", ["uncut_records", "cut_records"])
-def test_no_empty_line_is_added_before_the_training_cost(
+def test_the_section_on_errors_ends_with_one_empty_line_in_table_md(
     uncut_experiment, records_fixture, request
 ):
+    """Table.md is in Git, where a second empty line would appear as a change of the results.
+
+    The section on errors, above `Training cost`, ends with a note on cut translations or without.
+    """
     root, settings = uncut_experiment
     records = request.getfixturevalue(records_fixture)
 
-    before, title, _ = table_md(settings, records, root).partition("\n\n## Training cost\n")
+    section_on_errors, title, _ = table_md(settings, records, root).partition(
+        "\n\n## Training cost\n"
+    )
 
     assert title
-    assert not before.endswith("\n")
+    assert not section_on_errors.endswith("\n")
 
 
 def test_the_error_table_has_a_column_of_cut_translations_if_there_are_any(
@@ -248,4 +263,5 @@ def test_the_page_explains_cut_translations(uncut_experiment, cut_records):
 
     section = errors_section(ReportData(settings, cut_records, root))
 
-    assert section.data["notes"][-1].endswith("where the model preferred to go on")
+    *_, last_note = section.data["notes"]
+    assert last_note.endswith("where the model preferred to go on")

@@ -120,6 +120,10 @@ def metrics_of(records, system):
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translations(records, system):
+    """The external system `as-tiny` is a file with the translations of the trained system `tiny`.
+
+    In the same way, `as-small` is a copy of `small`.
+    """
     trained = metrics_of(records, system)
     external = metrics_of(records, f"as-{system}")
 
@@ -129,18 +133,19 @@ def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translatio
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_an_external_system_has_all_scores_that_need_no_model(records, system):
-    """Loss and perplexity are computed with a model's probabilities."""
+    """Loss and perplexity need a model's probabilities; a file of translations has none.
+
+    The external system `as-tiny` is a file with the translations of the trained system `tiny`.
+    """
     trained = metrics_of(records, system)
     external = metrics_of(records, f"as-{system}")
 
-    assert set(trained.index) - set(external.index) == {
-        ("loss", ""),
-        ("perplexity", ""),
-        ("word_perplexity", ""),
-    }
+    missing_metrics = set(trained.index) - set(external.index)
+    assert missing_metrics == {("loss", ""), ("perplexity", ""), ("word_perplexity", "")}
 
 
 def test_an_external_system_with_the_translations_of_the_baseline_does_not_differ(records):
+    """The external system `as-tiny` is a file with the translations of the baseline `tiny`."""
     bleu = metrics_of(records, "as-tiny").loc[("bleu", "")]
 
     assert bleu.baseline == "tiny"
@@ -149,6 +154,7 @@ def test_an_external_system_with_the_translations_of_the_baseline_does_not_diffe
 
 
 def test_an_external_system_is_tested_as_a_system_with_the_same_translations(records):
+    """The external system `as-small` is a file with the translations of the system `small`."""
     external = metrics_of(records, "as-small")
     trained = metrics_of(records, "small")
 
@@ -166,6 +172,10 @@ def records_without_external(experiment_with_external, tmp_path):
 def test_external_systems_do_not_change_the_runs_of_trained_systems(
     records, records_without_external
 ):
+    """Adding an external system to an experiment adds rows and changes none of the others.
+
+    The column `about` says what an external system is; it is empty for trained systems.
+    """
     trained = records.runs[records.runs.about.isna()].reset_index(drop=True)
 
     assert records_without_external.runs.about.isna().all()
@@ -191,15 +201,20 @@ def test_external_systems_change_only_the_corrected_p_values_of_trained_systems(
 
 
 def test_the_training_of_an_external_system_is_unknown(records):
+    """The column `about` says what an external system is; it is empty for trained systems.
+
+    `as-tiny` has translations of two test sets, `as-small` of the first one.
+    """
     external = records.runs[records.runs.about.notna()]
 
     runs = list(zip(external.system, external.test, strict=True))
     assert runs == [("as-tiny", "first"), ("as-tiny", "second"), ("as-small", "first")]
-    unknown = ["parameters", "training_flops", "training_sha256", "train_seconds"]
-    assert external[unknown].isna().all(axis=None)
+    facts_of_training = ["parameters", "training_flops", "training_sha256", "train_seconds"]
+    assert external[facts_of_training].isna().all(axis=None)
 
 
 def test_results_json_says_what_an_external_system_is(experiment_with_external):
+    """The text `small & <b>others</b>` is what params.yaml says about `as-small`."""
     runs = read_json(experiment_with_external.root / frame.RESULTS)["runs"]
 
     (run,) = [run for run in runs if run["system"] == "as-small"]
@@ -215,11 +230,14 @@ def test_costs_csv_contains_no_external_system(experiment_with_external):
 
 
 def test_the_row_of_an_external_system_has_dashes_for_what_is_unknown(records):
-    """As-small has no file for the test set `second`."""
+    """`as-small` is a file with translations of `small`, for one of two test sets.
+
+    How much computing they took is unknown, and so is BLEU on the second test set.
+    """
     cells = rows_of(wide_bleu_table(score_frame(records)))["as-small (external)"]
 
-    bleu = metrics_of(records, "small").value["bleu", ""]
-    assert cells["news-en-de, first BLEU"].startswith(f"{bleu:.1f} [")
+    bleu_of_small = metrics_of(records, "small").value["bleu", ""]
+    assert cells["news-en-de, first BLEU"].startswith(f"{bleu_of_small:.1f} [")
     assert cells["news-en-de, first FLOPs"] == "–"
     assert cells["news-en-de, second BLEU"] == "–"
 
@@ -227,15 +245,22 @@ def test_the_row_of_an_external_system_has_dashes_for_what_is_unknown(records):
 @pytest.mark.parametrize(
     ("name", "escaped_about"),
     [
-        ("table.md", "as-tiny (external), news-en-de: tiny & &lt;b>others&lt;/b>.\n"),
-        ("table.tex", "tiny \\& $<$b$>$others$<$/b$>$. as-small"),
-        ("index.html", "tiny &amp; &lt;b&gt;others"),
+        pytest.param(
+            "table.md",
+            "as-tiny (external), news-en-de: tiny & &lt;b>others&lt;/b>.\n",
+            id="Markdown",
+        ),
+        pytest.param("table.tex", "tiny \\& $<$b$>$others$<$/b$>$. as-small", id="LaTeX"),
+        pytest.param("index.html", "tiny &amp; &lt;b&gt;others", id="HTML"),
     ],
 )
 def test_reports_mark_external_systems_and_say_what_they_are(
     experiment_with_external, name, escaped_about
 ):
-    """The text `tiny & <b>others</b>` comes from params.yaml, so markup in it is escaped."""
+    """What `as-tiny` is, `tiny & <b>others</b>`, was typed by a user into params.yaml.
+
+    Each format must show these characters and not read them as its own commands.
+    """
     text = (experiment_with_external.root / "reports" / name).read_text("utf-8")
 
     assert "as-small (external)" in text
@@ -290,11 +315,16 @@ def test_reports_warn_of_a_file_of_subwords(experiment_with_subwords, name):
 
 @pytest.mark.parametrize("view", [one_screen, everything])
 def test_the_terminal_warns_of_a_file_of_subwords(experiment_with_subwords, view, monkeypatch):
+    """A file whose words are split, such as `sub@@ words`, gets a wrong BLEU.
+
+    On a terminal of 1,000 columns, the warning is not broken into lines.
+    """
     monkeypatch.setenv("COLUMNS", "1000")
 
     parts = view(frame.load(experiment_with_subwords.root))
 
-    assert any(str(part).startswith(SUBWORD_WARNING) for part in parts)
+    warnings = [part for part in parts if str(part).startswith(SUBWORD_WARNING)]
+    assert warnings
 
 
 def caution_titles(experiment):
@@ -307,6 +337,7 @@ def caution_titles(experiment):
 def test_the_page_warns_of_a_file_of_subwords_only(
     experiment_with_subwords, experiment_with_external
 ):
+    """A file whose words are split, such as `sub@@ words`, gets a wrong BLEU; others get none."""
     title = "Translations that may not be sentences, or are copies"
 
     assert title in caution_titles(experiment_with_subwords)
@@ -314,6 +345,7 @@ def test_the_page_warns_of_a_file_of_subwords_only(
 
 
 def test_translations_of_an_external_system_that_changed_after_scoring_are_refused(external_copy):
+    """One more space is enough: the report would show scores of another text."""
     root, settings = external_copy
     translations = root / "results/as-small" / CORPUS / "1/hypotheses/test.first.de"
     translations.write_text(translations.read_text("utf-8").replace(" ", "  ", 1), "utf-8")
@@ -323,9 +355,12 @@ def test_translations_of_an_external_system_that_changed_after_scoring_are_refus
 
 
 def test_results_of_another_file_of_translations_are_refused(external_copy):
-    """Params.yaml names the file with its SHA-256."""
+    """Params.yaml names each file of translations with its SHA-256.
+
+    After a change of the SHA-256 there, results.json is that of the file before.
+    """
     root, settings = external_copy
-    check_settings(frame.load(root), settings, frame.RESULTS)
+    check_settings(frame.load(root), settings, frame.RESULTS)  # No error before the change.
     params = root / "params.yaml"
     old_sha256 = settings.external_systems_on(CORPUS)["as-small"].translations["first"].sha256
     params.write_text(params.read_text().replace(old_sha256, "a" * 64))
@@ -363,15 +398,20 @@ def test_an_external_system_has_the_same_score_with_each_seed(records_of_two_see
 def test_an_external_system_differs_from_the_mean_of_the_baseline_over_seeds(
     records_of_two_seeds,
 ):
-    external = bleu_by_seed(records_of_two_seeds, "as-small").value.iloc[0]
-    baseline = fmean(bleu_by_seed(records_of_two_seeds, "tiny").value)
+    """The baseline was trained with two seeds; `as-small` is one file of translations."""
+    bleu_of_file = bleu_by_seed(records_of_two_seeds, "as-small").value.iloc[0]
+    mean_of_baseline = fmean(bleu_by_seed(records_of_two_seeds, "tiny").value)
 
     score = score_of(records_of_two_seeds, "as-small", test="first")
 
-    assert score.difference == pytest.approx(external - baseline, abs=1e-5)
+    assert score.difference == pytest.approx(bleu_of_file - mean_of_baseline, abs=1e-5)
 
 
 def test_an_external_system_has_an_interval_and_no_deviation(records_of_two_seeds):
+    """Trained systems with several seeds show a standard deviation in place of the interval.
+
+    An external system is one file whatever the seed, so its deviation would always be 0.
+    """
     score = score_of(records_of_two_seeds, "as-small", test="first")
 
     assert isnan(score.difference_deviation)
@@ -403,20 +443,26 @@ def records_with_best_external():
 
 
 def test_holms_correction_covers_external_systems(records_with_best_external):
-    """The smaller of two p-values, 0.02, is doubled, so both become 0.04."""
-    _, small_p, external_p = values(records_with_best_external, column="p_holm")
+    """Two systems are tested: small with p = 0.02, and the external system with p = 0.04.
+
+    Holm's correction doubles the smaller one of two p-values, and keeps the larger one.
+    """
+    _baseline, small_p, external_p = values(records_with_best_external, column="p_holm")
 
     assert small_p == 0.04
     assert external_p == 0.04
 
 
 def test_an_external_system_can_have_the_best_score(records_with_best_external):
+    """The best score is bold; the first trained system stays the baseline."""
     table = wide_bleu_table(score_frame(records_with_best_external))
+
     bleu = table.column("BLEU")
-
-    is_best = {table.texts(row)[0]: row.cell(bleu).is_bold for row in table.rows}
-
-    assert is_best == {"Baseline: tiny": False, "small": False, "a (external)": True}
+    is_bold = {}
+    for row in table.rows:
+        name, *_ = table.texts(row)
+        is_bold[name] = row.cell(bleu).is_bold
+    assert is_bold == {"Baseline: tiny": False, "small": False, "a (external)": True}
     assert [row.kind for row in table.rows] == ["baseline", "", ""]
 
 
@@ -429,6 +475,7 @@ def small_and_its_copy(experiment_with_external, monkeypatch):
 
 
 def test_compare_finds_no_difference_in_scores_from_an_external_copy(small_and_its_copy):
+    """The external system of `compare small as-small` is a file with translations of `small`."""
     scores = small_and_its_copy["scores"]
 
     assert len(scores.rows) >= 4
@@ -439,9 +486,11 @@ def test_compare_finds_no_difference_in_scores_from_an_external_copy(small_and_i
 
 
 def test_compare_lists_the_settings_of_an_external_system(small_and_its_copy):
-    settings = small_and_its_copy["settings"]
+    """`small` is trained; the external system has a description and a file with its SHA-256."""
+    settings_table = small_and_its_copy["settings"]
 
-    assert {settings.texts(row)[0] for row in settings.rows} == {
+    names = {settings_table.texts(row)[0] for row in settings_table.rows}
+    assert names == {
         f"{CORPUS}.about",
         f"{CORPUS}.translations.first.path",
         f"{CORPUS}.translations.first.sha256",
@@ -449,16 +498,19 @@ def test_compare_lists_the_settings_of_an_external_system(small_and_its_copy):
 
 
 def test_compare_shows_sentences_of_external_systems(experiment_with_external, monkeypatch):
+    """Both external systems have translations of the corpus, which `Most improved` lists."""
     monkeypatch.chdir(experiment_with_external.root)
 
     parts = compare("as-tiny", "as-small", CORPUS)
 
-    assert any("Most improved" in str(part) for part in parts)
+    text = "\n".join(str(part) for part in parts)
+    assert "Most improved" in text
 
 
 def test_compare_refuses_a_corpus_that_an_external_system_does_not_translate(
     experiment_with_external, monkeypatch
 ):
+    """The experiment has two corpora; the files of `as-tiny` translate news-en-de only."""
     monkeypatch.chdir(experiment_with_external.root)
 
     with pytest.raises(UserError, match="as-tiny: the report contains no results on talks-en-fr"):

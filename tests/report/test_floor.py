@@ -30,7 +30,7 @@ from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS, matched_4_grams_if_few
 from bleuprint.text.parallel import read_lines
-from measuring import texts_of
+from measuring import translated_set
 from result_rows import against, frame, measured, record, score_of
 from result_trees import Experiment
 from tools.readme_tables import recipe_row
@@ -95,7 +95,7 @@ def shown_text(records):
     return "\n".join(lines)
 
 
-def claims(records):
+def shown_claims(records):
     """Return the signs and words that claim a difference, as far as they are shown.
 
     They are marks of significance, bold for the best score, human agreement, p-values, and the
@@ -115,7 +115,7 @@ def wide_terminal(monkeypatch):
 def test_differences_on_a_hundred_lines_are_claimed():
     records = two_systems(lines=100)
 
-    assert claims(records) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
+    assert shown_claims(records) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
 
 
 def untested(records):
@@ -144,8 +144,12 @@ BELOW_FLOOR = [
 
 @pytest.mark.parametrize(("records", "reason"), BELOW_FLOOR)
 def test_tables_claim_nothing_below_the_floor(records, reason):
-    """The difference itself is a fact and is shown."""
-    assert claims(records) == []
+    """Below the floor, a test set has fewer than 100 lines, or translations are useless.
+
+    Significance marks, p-values and bold scores would mislead there, so `shown_claims` must find
+    none. The difference itself, 4.0 BLEU, is a fact and is shown.
+    """
+    assert shown_claims(records) == []
     text = shown_text(records)
     assert f"news-en-de, first: {reason}" in text or f"base are {reason}" in text
     assert "+4.0" in text
@@ -169,6 +173,10 @@ def csv_rows(records, system, metric):
 
 @pytest.mark.parametrize(("records", "reason"), BELOW_FLOOR)
 def test_table_csv_contains_the_difference_without_p_below_the_floor(records, reason):
+    """Below the floor, a test set has fewer than 100 lines, or translations are useless.
+
+    Programs that read table.csv must not find a p-value that means nothing.
+    """
     row, *_ = csv_rows(records, "big", "bleu")
 
     assert row["difference"] != "", reason
@@ -181,10 +189,14 @@ def test_a_test_over_seeds_is_claimed_on_few_lines():
     """It compares the means of trainings, which do not depend on the number of lines."""
     records = two_systems(lines=50, seeds=(1, 2, 3))
 
-    assert claims(records) == ["‡", "**", "human agreement", "p<", "Minimum detectable"]
+    assert shown_claims(records) == ["‡", "**", "human agreement", "p<", "Minimum detectable"]
 
 
 def test_the_detectable_difference_is_that_of_seeds_on_few_lines():
+    """50 lines are too few for a test over lines; a t-test over three seeds is still possible.
+
+    So the note says which difference three seeds can detect, and does not mention 50 sentences.
+    """
     records = two_systems(lines=50, seeds=(1, 2, 3))
 
     (note,) = [note for note in notes.all_notes(records) if note.startswith("Minimum detectable")]
@@ -194,10 +206,13 @@ def test_the_detectable_difference_is_that_of_seeds_on_few_lines():
 
 
 def test_an_external_system_needs_enough_lines_whatever_the_number_of_seeds():
-    """It has one translation of each line, so the test is over lines."""
+    """An external system is a file with one translation of each line, so the test is over lines.
+
+    The record of `big` is external because it has a description, `about`.
+    """
     records = two_systems(lines=50, seeds=(1, 2, 3), about="A")
 
-    assert claims(records) == []
+    assert shown_claims(records) == []
     assert "too few sentences to compare" in shown_text(records)
 
 
@@ -217,11 +232,16 @@ def test_scores_of_different_versions_have_no_difference(records_of_two_versions
 
 
 def test_other_scores_have_a_difference_that_is_tested_on_enough_lines(records_of_two_versions):
+    """Only BLEU of `big` is by another version of sacreBLEU; chrF2 can still be compared.
+
+    There are records on 60 lines, which are too few for a test, and on 500.
+    """
     chrf2 = score_of(records_of_two_versions, "big", "chrf2")
 
     assert chrf2.difference == pytest.approx(4.0, abs=0.1)
     has_enough_lines = chrf2.lines == 500
-    assert isnan(chrf2.p) != has_enough_lines
+    is_tested = not isnan(chrf2.p)
+    assert is_tested == has_enough_lines
 
 
 @pytest.fixture
@@ -242,6 +262,7 @@ def test_a_score_that_the_baseline_lacks_has_no_difference_below_the_floor(
 def test_scores_that_the_baseline_has_keep_their_difference_below_the_floor(
     records_without_baseline_bleu,
 ):
+    """The baseline has TER and no BLEU, on a test set of 60 lines, which is too small for tests."""
     ter = score_of(records_without_baseline_bleu, "big", "ter")
 
     assert ter.difference == pytest.approx(4.0, abs=0.1)
@@ -250,17 +271,18 @@ def test_scores_that_the_baseline_has_keep_their_difference_below_the_floor(
 def test_a_good_system_is_compared_with_a_too_low_baseline():
     records = two_systems(lines=500, too_low=("base",))
 
-    assert claims(records) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
+    assert shown_claims(records) == ["‡", "**", "human agreement", "p=", "Minimum detectable"]
 
 
 def test_a_too_low_system_is_not_marked_as_the_best():
     """It has 4 BLEU more than the baseline, which is not too low."""
     records = two_systems(lines=500, too_low=("big",))
 
-    assert "**" not in claims(records)
+    assert "**" not in shown_claims(records)
 
 
 def test_a_baseline_is_not_called_the_best_on_few_lines():
+    """60 lines are too few to say that base, with 20.0 BLEU, is better than big with 19.0."""
     records = frame(
         record("base", "news-en-de", "first", 20.0, lines=60),
         record("big", "news-en-de", "first", 19.0, lines=60, **against("base", 0.001)),
@@ -272,26 +294,34 @@ def test_a_baseline_is_not_called_the_best_on_few_lines():
 
 
 @pytest.mark.parametrize(
-    ("perfect_lines", "is_below_floor"), [(0, True), (4, True), (5, False), (6, False)]
+    ("perfect_lines", "is_below_floor"),
+    [
+        pytest.param(0, True, id="0 matches"),
+        pytest.param(4, True, id="20 matches"),
+        pytest.param(5, False, id="25 matches"),
+        pytest.param(6, False, id="30 matches"),
+    ],
 )
 def test_matched_4_grams_are_recorded_below_25_as_sacrebleu_counts_them(
     perfect_lines, is_below_floor
 ):
-    """Each of the 200 references has eight tokens, and so five 4-grams; other lines match none."""
+    """With fewer than 25 matched 4-grams, BLEU is mostly smoothing, and systems are not compared.
+
+    Each of the 200 references has eight tokens, and so five 4-grams; other lines match none.
+    """
     references = [f"the cat {number} sat on the mat today" for number in range(200)]
     translations = references[:perfect_lines] + ["essssss"] * (200 - perfect_lines)
-
     matched = BLEU().corpus_score(translations, [references]).counts[3]
-    entries = list(
-        matched_4_grams_if_few(METRICS["bleu"].count(texts_of(translations, references)))
-    )
-
     assert matched == 5 * perfect_lines
-    expected = [matched] if is_below_floor else []
-    assert [entry["value"] for entry in entries] == expected
+
+    counts = METRICS["bleu"].count(translated_set(translations, references))
+    recorded = [entry["value"] for entry in matched_4_grams_if_few(counts)]
+
+    assert recorded == ([matched] if is_below_floor else [])
 
 
 def test_the_table_of_the_readme_says_that_lines_are_too_few(tmp_path):
+    """The README shows one row for each recipe; that of `copy` has 60 test lines here."""
     (tmp_path / "reports/copy").mkdir(parents=True)
     two_systems(lines=60).save(tmp_path / "reports/copy/results.json")
 
@@ -320,6 +350,10 @@ def unusable(tmp_path_factory):
 
 
 def test_the_results_of_useless_translations_contain_their_matched_4_grams(unusable):
+    """Both systems translate almost every line as one word of the reference and a nonsense word.
+
+    Results.json records how few 4-grams match, so that later reports know why p is missing.
+    """
     matched = {}
     for row in read_json(unusable.root / RESULTS)["metrics"]:
         if row["metric"] == MATCHED_4_GRAMS:
@@ -330,15 +364,17 @@ def test_the_results_of_useless_translations_contain_their_matched_4_grams(unusa
 
 
 def test_useless_translations_are_not_tested(unusable):
+    """Both systems translate almost every line as one word of the reference and a nonsense word."""
     records = load(unusable.root)
 
     assert records.metrics.p.isna().all()
     assert records.metrics.p_holm.isna().all()
-    assert claims(records) == []
+    assert shown_claims(records) == []
 
 
 @pytest.mark.parametrize("name", ["table.md", "table.tex", "index.html"])
 def test_reports_say_why_useless_translations_are_not_compared(unusable, name):
+    """Both systems translate almost every line as one word of the reference and a nonsense word."""
     text = (unusable.root / "reports" / name).read_text("utf-8")
 
     assert (
@@ -347,6 +383,7 @@ def test_reports_say_why_useless_translations_are_not_compared(unusable, name):
 
 
 def test_the_summary_says_that_useless_translations_are_too_low(unusable):
+    """A reader of the summary must not take the higher of two useless scores for the best."""
     page = (unusable.root / "reports" / "index.html").read_text("utf-8")
     summary = summary_section(ReportData(unusable.settings, load(unusable.root), unusable.root))
 
@@ -355,12 +392,13 @@ def test_the_summary_says_that_useless_translations_are_too_low(unusable):
 
 
 def test_compare_shows_useless_translations_without_p(unusable, monkeypatch):
+    """`bleuprint compare` shows the scores of two useless systems, and a dash for p."""
     monkeypatch.chdir(unusable.root)
 
     parts = list(compare("tiny", "small", sentences=1))
 
     assert "news-en-de, first: too low to compare, so without p." in parts
-    scores = [part for part in parts if isinstance(part, Table)][-1]
+    *_, scores = [part for part in parts if isinstance(part, Table)]
     for row in scores.rows:
         p_value, agreement = scores.texts(row)[6:]
         assert p_value == "–"
@@ -368,18 +406,21 @@ def test_compare_shows_useless_translations_without_p(unusable, monkeypatch):
 
 
 def test_matched_4_grams_are_recorded_once(unusable):
+    """A second row of the same metric would make results.json invalid."""
     results = Results.open(unusable.settings, Run("small", "news-en-de", 1), unusable.root)
 
-    counts = Counter(metric for metric, _ in results.metrics("first"))
+    rows_by_metric = Counter(metric for metric, _group in results.metrics("first"))
 
-    assert counts[MATCHED_4_GRAMS] == 1
+    assert rows_by_metric[MATCHED_4_GRAMS] == 1
 
 
 def test_p_values_below_the_floor_that_an_older_version_wrote_are_ignored(unusable, tmp_path):
-    """Older versions tested any number of lines."""
+    """Older versions tested any number of lines, and wrote p-values of test sets of 60 lines."""
     records = collect(unusable.settings, unusable.root)
     old = Records(records.runs.assign(lines=60), records.metrics.assign(p=0.01))
     old.save(tmp_path / "results.json")
     assert '"p": 0.01' in (tmp_path / "results.json").read_text()
 
-    assert read_without_costs(tmp_path / "results.json").metrics.p.isna().all()
+    metrics = read_without_costs(tmp_path / "results.json").metrics
+
+    assert metrics.p.isna().all()

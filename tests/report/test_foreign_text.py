@@ -81,8 +81,11 @@ def test_control_characters_are_removed():
 
 
 def test_characters_that_belong_to_spelling_are_kept():
-    """Tab, line feed, soft hyphen, zero-width joiner and a vowel sign of Arabic."""
-    text = "a\tb\n\u00adc\u200d\u064e"
+    """Persian and German need some invisible characters; removing them would misspell words."""
+    soft_hyphen = "\u00ad"
+    zero_width_joiner = "\u200d"
+    arabic_vowel_sign = "\u064e"
+    text = f"a\tb\n{soft_hyphen}c{zero_width_joiner}{arabic_vowel_sign}"
 
     assert control_characters(text) == []
     assert remove_controls(text) == text
@@ -96,9 +99,12 @@ def test_the_notes_of_table_md_contain_no_control_characters():
 
 
 def test_table_tex_contains_no_control_characters():
+    """A record says what its system is, with control characters around the word `owned`."""
     records = hostile_records()
+    table = wide_bleu_table(score_frame(records))
+    caption = " ".join(notes.all_notes(records))
 
-    text = latex(wide_bleu_table(score_frame(records)), " ".join(notes.all_notes(records)))
+    text = latex(table, caption)
 
     assert "owned" in text  # The printable part of a control sequence is still shown.
     assert control_characters(text) == []
@@ -112,7 +118,10 @@ def test_table_csv_contains_no_control_characters():
 
 
 def test_control_characters_in_results_of_others_are_removed(tmp_path):
-    """A results.json may come from a stranger. JSON contains control characters as escapes."""
+    r"""A results.json may come from a stranger; printing its names could take over the terminal.
+
+    In JSON, control characters are escapes, such as \u001b, so the file itself looks harmless.
+    """
     path = tmp_path / "results.json"
     records_with_description("plain").save(path)
     hostile_name = json.dumps(f"others{CONTROLS}x").strip('"')
@@ -122,20 +131,27 @@ def test_control_characters_in_results_of_others_are_removed(tmp_path):
 
     assert len(records.runs) == 2
     for table in (records.runs, records.metrics):
-        cells = " ".join(str(cell) for cell in table.to_numpy().ravel())
-        assert control_characters(cells) == []
+        all_cells = " ".join(str(cell) for cell in table.to_numpy().ravel())
+        assert control_characters(all_cells) == []
 
 
 def test_the_overview_on_the_terminal_contains_no_control_characters(capsys):
+    """Both views of `bleuprint table` show a record whose description has control characters."""
     records = hostile_records()
+    note = f"a line {CONTROLS}"
 
-    show([*one_screen(records), *everything(records), f"a line {CONTROLS}"])
+    show([*one_screen(records), *everything(records), note])
 
     assert control_characters(capsys.readouterr().out) == []
 
 
 def test_a_table_on_the_terminal_shows_control_characters_as_escapes(capsys):
-    show([text_table([CONTROLS], [f"n{CONTROLS}"], [(f"a{CONTROLS}b", f"1{CONTROLS}")])])
+    """CONTROLS, in heads and cells here, would set the window's title and clear the screen."""
+    heads = [CONTROLS]
+    number_heads = [f"n{CONTROLS}"]
+    row = (f"a{CONTROLS}b", f"1{CONTROLS}")
+
+    show([text_table(heads, number_heads, [row])])
 
     printed = capsys.readouterr().out
     assert control_characters(printed) == []
@@ -143,6 +159,7 @@ def test_a_table_on_the_terminal_shows_control_characters_as_escapes(capsys):
 
 
 def test_messages_show_control_characters_as_escapes(capsys):
+    """Tabs and line feeds are printed as they are; all other control characters as text."""
     print_escaped(f"one{CONTROLS}\ntwo\tthree")
 
     printed = capsys.readouterr().out
@@ -188,6 +205,10 @@ def markdown_table_page():
 
 
 def test_a_markdown_table_shows_heads_and_cells_as_they_are(markdown_table_page):
+    """A Markdown program turns our table into HTML, which must show the same characters.
+
+    Heads and cells contain what Markdown would read as links, images, bold type and HTML.
+    """
     heads = re.findall("<th[^>]*>([^<>]*)</th>", markdown_table_page)
     cells = re.findall("<td[^>]*>([^<>]*)</td>", markdown_table_page)
 
@@ -206,7 +227,10 @@ def test_a_markdown_table_shows_the_best_score_in_bold(markdown_table_page):
 
 
 def test_a_link_definition_from_outside_does_not_turn_an_interval_into_a_link():
-    """In Markdown, `[19.0, 22.0]: address` makes each [19.0, 22.0] a link."""
+    """Table.md shows BLEU with an interval, as 20.0 [19.0, 22.0].
+
+    A paragraph `[19.0, 22.0]: ADDRESS` in a description would make each [19.0, 22.0] a link.
+    """
     records = records_with_description("]\n\n[19.0, 22.0]: javascript:alert(1)")
     (table,) = tables_by_test_set(score_frame(records)).values()
 
@@ -250,6 +274,7 @@ def csv_row(records, system, metric):
 
 
 def test_table_csv_quotes_formulas_of_published_numbers():
+    """A spreadsheet runs a cell that begins with = or +; an apostrophe before it makes it text."""
     number = Published(
         "=HYPERLINK(1)", "+cmd", "news-en-de", "first", bleu=20.5, metric="sacrebleu"
     )
@@ -270,6 +295,7 @@ def test_table_csv_keeps_numbers():
 
 
 def test_table_csv_keeps_negative_differences():
+    """A text that begins with - is quoted, as a spreadsheet might run it; a number must not be."""
     records = frame(
         record("base", "news-en-de", "first", 20.0),
         record("x", "news-en-de", "first", 18.7, **against("base", 0.5)),
@@ -281,6 +307,7 @@ def test_table_csv_keeps_negative_differences():
 
 
 def test_citations_contain_no_control_characters():
+    """Licenses and BibTeX of a corpus are typed by users, or copied from elsewhere."""
     settings = SETTINGS["phrasebook"]
     hostile = LicenseAndCitation(f"a{CONTROLS}b", f"@misc{{k, title = {{t{CONTROLS}u}}}}")
     corpora = {}
@@ -295,13 +322,17 @@ def test_citations_contain_no_control_characters():
 
 
 def test_the_clone_command_of_a_release_quotes_its_address():
-    """A model card tells readers to run it; the shell must not run a part of the address."""
+    """A model card tells readers to type `git clone ADDRESS bleuprint`.
+
+    The shell must take this address as one word and run neither `touch` nor `id`.
+    """
     address = "https://host/$(touch${IFS}x);`id`'\"&&.git"
 
-    word = _public_address(address)
+    quoted_address = _public_address(address)
 
-    assert word is not None
-    assert shlex.split(f"git clone {word} bleuprint") == ["git", "clone", address, "bleuprint"]
+    assert quoted_address is not None
+    words = shlex.split(f"git clone {quoted_address} bleuprint")  # as a shell splits them
+    assert words == ["git", "clone", address, "bleuprint"]
 
 
 def test_a_plain_address_is_not_quoted():

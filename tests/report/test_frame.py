@@ -44,26 +44,36 @@ def table_csv():
     return pandas.read_csv(io.StringIO(csv_text(RECORDS)), dtype={"signature": str})
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_table_csv_contains_each_metric_of_a_record(table_csv, number):
-    """TWO_SYSTEMS are six records."""
-    facts = TWO_SYSTEMS[number]["facts"]
+def name_of_record(record):
+    """Return the name of a test case: the system and the test set of a record."""
+    return f"{record['facts']['system']} on {record['facts']['test']}"
+
+
+@pytest.mark.parametrize("expected", TWO_SYSTEMS, ids=name_of_record)
+def test_table_csv_contains_each_metric_of_a_record(table_csv, expected):
+    """Table.csv has a row for each metric of a system on a test set; `expected` is one record.
+
+    A metric is given for all lines or for a group of them, as BLEU of lines of 1 to 10 tokens.
+    """
     rows = table_csv
-    for name in RUN_AND_TEST:
-        rows = rows[rows[name] == facts[name]]
+    for name in RUN_AND_TEST:  # system, corpus, seed and test set
+        rows = rows[rows[name] == expected["facts"][name]]
+
     csv_metrics = {}
     for row in rows.astype(object).fillna("").to_dict("records"):
         csv_metrics[row["metric"], row["group"]] = row
-
-    metrics = TWO_SYSTEMS[number]["metrics"]
-    assert set(csv_metrics) == set(metrics)
-    for key, entry in metrics.items():
+    assert set(csv_metrics) == set(expected["metrics"])
+    for key, entry in expected["metrics"].items():
         for name in ("value", "ci_low", "ci_high", "signature", "units"):
-            expected = "" if entry[name] is None else entry[name]
-            assert csv_metrics[key][name] == expected, (key, name)
+            expected_cell = "" if entry[name] is None else entry[name]
+            assert csv_metrics[key][name] == expected_cell, (key, name)
 
 
 def test_table_csv_contains_the_tests_of_systems(table_csv):
+    """On three test sets, small has 10 BLEU more than the baseline tiny, with these p-values.
+
+    Small is the only system tested on each, so Holm's correction changes nothing.
+    """
     small_bleu = table_csv[
         (table_csv.system == "small") & (table_csv.metric == "bleu") & table_csv.group.isna()
     ]
@@ -72,7 +82,7 @@ def test_table_csv_contains_the_tests_of_systems(table_csv):
     assert list(small_bleu.baseline) == ["tiny"] * 3
     assert list(small_bleu.difference) == [10.0] * 3
     assert list(small_bleu.p) == p_values_of_test_sets
-    assert list(small_bleu.p_holm) == p_values_of_test_sets  # Each is the only one of its test set.
+    assert list(small_bleu.p_holm) == p_values_of_test_sets
     assert list(small_bleu.p_randomization) == p_values_of_test_sets
 
 
@@ -103,8 +113,9 @@ def test_costs_csv_contains_the_costs_of_each_training(costs):
     """Tiny trained for 12 hours and for 61 seconds on 4 devices with 9.5e12 operations a second."""
     tiny = costs[costs.system == "tiny"]
 
-    assert list(tiny.train_seconds) == [43_200.0, 61.0]
-    expected_flops = [43_200 * 4 * 9.5e12, 61 * 4 * 9.5e12]
+    seconds = [12 * 60 * 60.0, 61.0]
+    assert list(tiny.train_seconds) == seconds
+    expected_flops = [seconds[0] * 4 * 9.5e12, seconds[1] * 4 * 9.5e12]
     assert list(tiny.training_flops_by_time) == pytest.approx(expected_flops)
 
 
@@ -124,6 +135,7 @@ def results_path(tmp_path):
 
 
 def test_results_with_metrics_of_a_missing_run_are_refused(results_path):
+    """Results.json has a table of runs and one of metrics; here a row of runs is deleted."""
     content = json.loads(results_path.read_text())
     del content["runs"][0]
     write_json(results_path, content)
@@ -134,6 +146,7 @@ def test_results_with_metrics_of_a_missing_run_are_refused(results_path):
 
 
 def test_results_without_the_bleu_of_a_run_are_refused(results_path):
+    """The report ranks systems by BLEU. Here, BLEU over all lines of the first run is deleted."""
     content = json.loads(results_path.read_text())
     for row in content["metrics"]:
         if row["metric"] == "bleu" and row["group"] == "":
@@ -147,6 +160,7 @@ def test_results_without_the_bleu_of_a_run_are_refused(results_path):
 
 
 def test_published_numbers_are_the_first_rows_of_table_csv():
+    """The rows of our own systems, tiny and small, follow them."""
     numbers = [
         Published("Paper", "Doe 2020, Table 3", "talks-en-fr", "only", 35.0, "tokenized"),
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 36.25, "sacrebleu"),
@@ -156,7 +170,8 @@ def test_published_numbers_are_the_first_rows_of_table_csv():
 
     table = pandas.read_csv(io.StringIO(text), dtype=str).fillna("")
     columns = ["system", "corpus", "test", "metric", "value", "published", "seed"]
-    assert table[columns].to_numpy().tolist()[:2] == [
+    first_rows = table[columns].to_numpy().tolist()[:2]
+    assert first_rows == [
         ["Paper", "talks-en-fr", "only", "tokenized", "35.0", "Doe 2020, Table 3", ""],
         ["Paper", "news-en-de", "second", "bleu", "36.25", "Doe 2020, Table 3", ""],
     ]
@@ -164,6 +179,7 @@ def test_published_numbers_are_the_first_rows_of_table_csv():
 
 
 def test_the_code_in_the_docs_reads_any_report(tmp_path):
+    """Users copy the Python code of docs/report.md and run it in the folder of their experiment."""
     RECORDS.save(tmp_path / "reports" / "results.json")
     docs = (ROOT / "docs" / "report.md").read_text("utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", docs, re.DOTALL))
@@ -174,7 +190,10 @@ def test_the_code_in_the_docs_reads_any_report(tmp_path):
 
 
 def test_results_return_a_row_for_each_metric(tmp_path):
-    """`bleuprint.results` is for notebooks. Without files of trainings, no time is known."""
+    """`bleuprint.results(FOLDER)` is for notebooks, and returns a pandas table.
+
+    This folder contains results.json alone; the times of trainings are in other files.
+    """
     RECORDS.save(tmp_path / "reports" / "results.json")
 
     table = bleuprint.results(tmp_path)
@@ -185,13 +204,15 @@ def test_results_return_a_row_for_each_metric(tmp_path):
 
 
 def test_the_docs_show_what_their_code_prints_of_the_committed_report(monkeypatch, capsys):
+    """Docs/report.md shows Python code, and below it what it prints in this repository."""
     docs = (ROOT / "docs" / "report.md").read_text("utf-8")
-    code, output = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", docs, re.DOTALL)[0]
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", docs, re.DOTALL)
+    code, shown_output = blocks[0]
     monkeypatch.chdir(ROOT)
 
     exec(code, {})
 
-    assert capsys.readouterr().out == output
+    assert capsys.readouterr().out == shown_output
 
 
 def test_importing_the_package_does_not_load_pandas():

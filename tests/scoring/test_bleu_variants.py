@@ -21,7 +21,7 @@ from bleuprint.scoring.bleu_variants import (
 )
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-from measuring import measure, texts_of
+from measuring import measure, translated_set
 from scoring import sacrebleu
 
 # The options of sacreBLEU's command line that give each variant. If tokens are compared, the files
@@ -96,7 +96,7 @@ def test_a_variant_has_the_score_and_signature_of_sacrebleus_command_line(tmp_pa
         translations = tokenized_like_no_metric(TRANSLATIONS)
         references = tokenized_like_no_metric(REFERENCES)
 
-    entry = measure(variant, texts_of(translations, references, "de"))
+    entry = measure(variant, translated_set(translations, references, "de"))
 
     assert 0 < expected["score"] < 100
     assert entry["value"] == expected["score"]
@@ -154,7 +154,7 @@ def unspaced_language(request):
 def texts_without_spaces(language):
     """Return references without spaces, and translations: the references in another order."""
     references = [f"我们在{number}月学习机器翻译。" for number in range(9)]
-    return texts_of(references[::-1], references, language)
+    return translated_set(references[::-1], references, language)
 
 
 def test_languages_without_spaces_have_no_variants_with_moses_tokens(unspaced_language):

@@ -5,8 +5,8 @@ import pytest
 import result_trees as trees
 from bleuprint.scoring.breakdown import by_length, word_accuracy
 from bleuprint.scoring.metrics import METRICS
-from measuring import texts_of
-from scoring import sacrebleu, text
+from measuring import translated_set
+from scoring import example_texts, sacrebleu
 
 
 def bleu_by_length(hypotheses, references, lengths, language):
@@ -18,7 +18,7 @@ def bleu_by_length(hypotheses, references, lengths, language):
         lengths: The number of tokens of each line.
         language: The target language.
     """
-    statistics = METRICS["bleu"].count(texts_of(hypotheses, references, language))
+    statistics = METRICS["bleu"].count(translated_set(hypotheses, references, language))
     return list(by_length(METRICS["bleu"], statistics, lengths))
 
 
@@ -44,7 +44,7 @@ def test_lines_are_grouped_by_tens_of_tokens():
 
 @pytest.mark.parametrize("language", ["de", "zh"])
 def test_bleu_of_lines_of_similar_length_equals_sacrebleus_of_a_file_of_them(tmp_path, language):
-    references, translations, _ = text(language)
+    references, translations, _ = example_texts(language)
     lengths = [5, 25] * 30  # 60 lines
 
     short_lines, long_lines = bleu_by_length(translations, references, lengths, language)

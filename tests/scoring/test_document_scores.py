@@ -15,7 +15,7 @@ from bleuprint.scoring.metric import parse_statistics
 from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.score import by_document
 from bleuprint.scoring.significance import paired_test
-from measuring import measure, of_documents, texts_of
+from measuring import measure, measure_documents, translated_set
 
 # The seed of sacreBLEU's resamples.
 SACREBLEU_SEED = 12345
@@ -85,7 +85,7 @@ def dbleu_of_sacrebleu():
 def test_dbleu_equals_sacrebleus_score_of_documents_in_one_line(dbleu_of_sacrebleu):
     hypotheses, references, names = write_documents(documents=5, lines=4)
 
-    dbleu = measure("dbleu", texts_of(hypotheses, references, "en", names))
+    dbleu = measure("dbleu", translated_set(hypotheses, references, "en", names))
 
     expected, signature = dbleu_of_sacrebleu
     interval = (expected._mean - expected._ci, expected._mean + expected._ci)
@@ -104,7 +104,7 @@ def test_dbleu_is_the_same_if_the_lines_of_documents_alternate(dbleu_of_sacreble
     alternating_references = [references[line] for line in order]
     alternating_names = [names[line] for line in order]
 
-    texts = texts_of(alternating_hypotheses, alternating_references, "en", alternating_names)
+    texts = translated_set(alternating_hypotheses, alternating_references, "en", alternating_names)
     dbleu = measure("dbleu", texts)
 
     expected, signature = dbleu_of_sacrebleu
@@ -118,7 +118,7 @@ def test_dbleu_ignores_where_the_sentences_of_a_document_end():
     hypotheses = ["a b c", "d e f g"]
     references = ["a b c d e", "f g"]
 
-    texts = texts_of(hypotheses, references, "en", ["one document", "one document"])
+    texts = translated_set(hypotheses, references, "en", ["one document", "one document"])
 
     assert measure("dbleu", texts)["value"] == pytest.approx(100)
     assert measure("bleu", texts)["value"] < 60
@@ -129,7 +129,7 @@ def test_the_confidence_interval_is_that_of_resampled_documents(key, metric):
     """Each resample is written out document by document and scored as a text of its own."""
     hypotheses, references, names = write_documents(documents=6, lines=3)
 
-    interval = of_documents(key, texts_of(hypotheses, references, "en", names))
+    interval = measure_documents(key, translated_set(hypotheses, references, "en", names))
 
     scores = []
     for documents in np.random.default_rng(SACREBLEU_SEED).choice(6, size=(1000, 6), replace=True):
@@ -145,7 +145,7 @@ def test_the_confidence_interval_is_that_of_resampled_documents(key, metric):
 def test_a_single_document_has_no_confidence_interval():
     """All resamples of a single document are equal: its interval would have no width."""
     hypotheses, references, _ = write_documents(documents=1, lines=4)
-    texts = texts_of(hypotheses, references, "en", ["one", "one", "one", "one"])
+    texts = translated_set(hypotheses, references, "en", ["one", "one", "one", "one"])
     bleu = METRICS["bleu"]
 
     assert list(by_document(bleu, bleu.count(texts), texts)) == []
@@ -153,7 +153,7 @@ def test_a_single_document_has_no_confidence_interval():
 
 def test_two_documents_have_a_confidence_interval():
     hypotheses, references, _ = write_documents(documents=1, lines=4)
-    texts = texts_of(hypotheses, references, "en", ["one", "one", "two", "two"])
+    texts = translated_set(hypotheses, references, "en", ["one", "one", "two", "two"])
     bleu = METRICS["bleu"]
 
     (interval,) = by_document(bleu, bleu.count(texts), texts)
@@ -165,9 +165,9 @@ def test_two_documents_have_a_confidence_interval():
 def test_documents_of_one_line_have_the_interval_of_lines():
     hypotheses, references, _ = write_documents(documents=5, lines=4)
     document_of_each_line = [str(line) for line in range(20)]
-    texts = texts_of(hypotheses, references, "en", document_of_each_line)
+    texts = translated_set(hypotheses, references, "en", document_of_each_line)
 
-    assert of_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
+    assert measure_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
 
 
 class TestPairedTests:
@@ -188,8 +188,8 @@ class TestPairedTests:
         self.second[:9] = self.references[:9]
         statistics = []
         for system in (self.first, self.second):
-            texts = texts_of(system, self.references, "en", names)
-            statistics.append(parse_statistics(of_documents("chrf2", texts)))
+            texts = translated_set(system, self.references, "en", names)
+            statistics.append(parse_statistics(measure_documents("chrf2", texts)))
         self.tested = paired_test(METRICS["chrf2"], *statistics)
 
     def difference(self, first, second, lines):

@@ -6,7 +6,7 @@ import pytest
 from bleuprint.scoring.bleu import is_chinese
 from bleuprint.scoring.metric import format_statistics, parse_statistics, percentage
 from bleuprint.scoring.metrics import BESIDE_BLEU, ERROR_KEYS, METRICS, ON_SCREEN, SCORE_KEYS
-from measuring import texts_of
+from measuring import translated_set
 
 
 def test_a_percentage_counts_the_lines_that_count():
@@ -19,13 +19,13 @@ def test_a_percentage_counts_the_lines_that_count():
 def test_the_lines_of_a_document_need_not_follow_each_other():
     lines = ["one", "two", "three", "four"]
 
-    texts = texts_of(lines, lines, documents=["b", "a", "b", "c"])
+    texts = translated_set(lines, lines, documents=["b", "a", "b", "c"])
 
     assert texts.documents == [[0, 2], [1], [3]]
 
 
 def test_a_test_set_without_documents_has_none():
-    assert texts_of(["one"], ["one"]).documents == []
+    assert translated_set(["one"], ["one"]).documents == []
 
 
 def test_statistics_come_back_from_their_text():

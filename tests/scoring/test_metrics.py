@@ -6,8 +6,8 @@ import pytest
 import result_trees as trees
 from bleuprint.runtime.errors import UserError
 from bleuprint.scoring.bleu_variants import VARIANTS
-from measuring import bleu, chrf, measure, ter, texts_of
-from scoring import SEPARATORS, sacrebleu, text
+from measuring import bleu, chrf, measure, ter, translated_set
+from scoring import SEPARATORS, example_texts, sacrebleu
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def files(tmp_path):
     """Return a function that writes a test set and returns its references and translations."""
 
     def write_files(language):
-        references, good, worse = text(language)
+        references, good, worse = example_texts(language)
         good[::7] = worse[::7]
         trees.write_lines(tmp_path / "references", references)
         trees.write_lines(tmp_path / "hypotheses", good)
@@ -54,7 +54,7 @@ def test_chrf_with_word_order_equals_that_of_sacrebleus_command_line(tmp_path, f
     options = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
     result = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "hypotheses")
 
-    entry = measure("chrf2pp", texts_of(translations, references))
+    entry = measure("chrf2pp", translated_set(translations, references))
     assert entry["value"] == result["score"]
     assert entry["signature"] == result["signature"]
     assert "|nw:2|" in entry["signature"]
@@ -68,7 +68,7 @@ def test_the_length_ratio_is_the_one_that_sacrebleu_prints(tmp_path, files, lang
     options = ("-l", f"en-{language}", "-i", tmp_path / "hypotheses")
     result = sacrebleu(tmp_path / "references", *options)
 
-    ratio = measure("length_ratio", texts_of(translations, references, language))["value"]
+    ratio = measure("length_ratio", translated_set(translations, references, language))["value"]
     assert f" ratio = {ratio:.3f} " in result["verbose_score"]
     assert f"tok:{tokenizer}|" in bleu(translations, references, language)["signature"]
 
@@ -103,7 +103,7 @@ SIX_WORDS = [f"one two three four five {number}" for number in range(30)]
 def test_the_interval_of_a_nearly_perfect_score_ends_at_100_at_most(metric):
     one_wrong_line = [*SIX_WORDS[:-1], "nothing of it"]
 
-    entry = measure(metric, texts_of(one_wrong_line, SIX_WORDS, "en"))
+    entry = measure(metric, translated_set(one_wrong_line, SIX_WORDS, "en"))
 
     assert 0 < entry["ci_low"] < entry["value"] < entry["ci_high"] <= 100
 
@@ -128,7 +128,7 @@ def test_sacrebleus_warning_of_tokenized_lines_is_not_logged(caplog, metric):
     """The warning names no file, so it would not help."""
     tokenized_lines = ["a b c d ."] * 100  # as many as sacreBLEU needs for its warning
 
-    entry = measure(metric, texts_of(tokenized_lines, tokenized_lines))
+    entry = measure(metric, translated_set(tokenized_lines, tokenized_lines))
 
     assert entry["value"] == 100
     assert "detokenize" not in caplog.text
@@ -175,7 +175,7 @@ def test_a_tokenizer_that_is_missing_is_named_with_its_command(monkeypatch, lang
 )
 def test_empty_translations_have_the_worst_score(metric, worst_value):
     references = ["the cat sat", "on the mat", "all day"]
-    texts = texts_of(["", "", ""], references)
+    texts = translated_set(["", "", ""], references)
 
     assert measure(metric, texts)["value"] == worst_value
 

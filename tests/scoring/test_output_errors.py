@@ -15,7 +15,7 @@ from bleuprint.scoring.output_errors import (
     is_balanced,
 )
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
-from measuring import texts_of
+from measuring import translated_set
 from scoring import SEPARATORS
 
 # A sentence with a number, a placeholder and brackets, and its correct translation.
@@ -44,7 +44,9 @@ def count_errors(sources, references, outputs, corpus, cut=()):
         For each error the counts of each line: [1 if the output has the error, 1 if the line
         counts].
     """
-    texts = TranslatedSet(sources, references, outputs, corpus, texts_of([], []).description, cut)
+    texts = TranslatedSet(
+        sources, references, outputs, corpus, translated_set([], []).description, cut
+    )
     counts_by_error = {}
     for error in OUTPUT_ERRORS:
         counts = error.count(texts)

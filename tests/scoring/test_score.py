@@ -17,9 +17,9 @@ from bleuprint.scoring import score
 from bleuprint.scoring.bleu_variants import TOKENS
 from bleuprint.scoring.metric import TranslatedSet
 from bleuprint.scoring.metrics import METRICS
-from measuring import SACREBLEU, measure, of_documents, texts_of, value_of
+from measuring import SACREBLEU, measure, measure_documents, translated_set, value_of
 from root import ROOT
-from scoring import SEPARATORS, sacrebleu, text
+from scoring import SEPARATORS, example_texts, sacrebleu
 
 STAGE = ROOT / "stages" / "score.py"
 
@@ -78,13 +78,13 @@ class TestScoresOfAFile:
     def scores(self, tmp_path, corpus):
         """Score the file."""
         self.root = tmp_path
-        self.references, self.translations, _ = text("de")
+        self.references, self.translations, _ = example_texts("de")
         self.scores = score_lines(tmp_path, self.references, self.translations, corpus)
         self.entries = by_metric_and_group(self.scores["metrics"])
 
     @pytest.mark.parametrize("metric", SACREBLEU)
     def test_a_score_of_the_file_equals_that_of_its_texts(self, corpus, metric):
-        texts = texts_of(self.translations, self.references, "de", corpus=corpus)
+        texts = translated_set(self.translations, self.references, "de", corpus=corpus)
         assert self.entries[metric, ""] == measure(metric, texts)
 
     def test_every_metric_that_needs_nothing_but_the_texts_is_computed(self):
@@ -143,7 +143,7 @@ class TestTargetLanguage:
         # The tokens of Moses: an elision is a token.
         self.reference_tokens = ["l' eau d' un puits est froide"] * 2
         self.translation_tokens = ["l' eau d' un lac est froide"] * 2
-        self.texts = texts_of(self.translations, self.references, "fr", ["a", "b"])
+        self.texts = translated_set(self.translations, self.references, "fr", ["a", "b"])
         description = SetDescription([5, 15], self.reference_tokens, None, ["a", "b"])
         scored_texts = TranslatedSet(
             self.translations, self.references, self.translations, french, description
@@ -154,13 +154,13 @@ class TestTargetLanguage:
         assert self.entries["bleu", ""] == measure("bleu", self.texts)
 
     def test_bleu_of_documents_is_computed_in_the_target_language(self):
-        assert self.entries["bleu", "document"] == of_documents("bleu", self.texts)
+        assert self.entries["bleu", "document"] == measure_documents("bleu", self.texts)
 
     def test_dbleu_is_computed_in_the_target_language(self):
         assert self.entries["dbleu", "document"] == measure("dbleu", self.texts)
 
     def test_bleu_of_tokens_uses_the_tokenizer_of_the_target_language(self):
-        tokens = texts_of(self.translation_tokens, self.reference_tokens, "fr")
+        tokens = translated_set(self.translation_tokens, self.reference_tokens, "fr")
         assert self.entries[TOKENS, ""]["value"] == measure(TOKENS, tokens)["value"]
 
 
@@ -168,7 +168,7 @@ def test_bleu_of_tokens_equals_sacrebleus_score_of_the_corpuss_tokens(tmp_path, 
     """The corpus has lowercased characters as tokens; sacreBLEU gets them separated by spaces."""
     characters = dataclasses.replace(corpus.tokenize, name="characters", lowercase=True)
     corpus = dataclasses.replace(corpus, tokenize=characters)
-    references, translations, _ = text("de")
+    references, translations, _ = example_texts("de")
     reference_tokens = [" ".join(line.lower().replace(" ", "▁")) for line in references]
     translation_tokens = [" ".join(line.lower().replace(" ", "▁")) for line in translations]
     trees.write_lines(tmp_path / "references", references)

@@ -17,20 +17,20 @@ from bleuprint.scoring.significance import (
     evaluate_metric,
     paired_test,
 )
-from measuring import SACREBLEU, measure, paired_tests, texts_of
-from scoring import sacrebleu, text
+from measuring import SACREBLEU, measure, paired_tests, translated_set
+from scoring import example_texts, sacrebleu
 
 
 @pytest.fixture(scope="module")
 def references():
     """Return the references."""
-    return text("de")[0]
+    return example_texts("de")[0]
 
 
 @pytest.fixture(scope="module")
 def systems():
     """Return translations by system; `similar` has a few lines better or worse than `good`."""
-    references, good, worse = text("de")
+    references, good, worse = example_texts("de")
     similar = list(good)
     similar[::7] = references[::7]
     similar[3::7] = worse[3::7]
@@ -106,7 +106,7 @@ def test_a_similar_system_is_not_significantly_different(tests_of_systems):
 
 def test_the_standard_error_is_the_deviation_of_differences_between_resamples():
     """Each resample is drawn, written out line by line and scored as a text of its own."""
-    references, good, worse = text("de")
+    references, good, worse = example_texts("de")
     tested = paired_tests({"good": good, "worse": worse}, references, "de")["worse"]["chrf2"]
 
     metric = CHRF()
@@ -129,7 +129,7 @@ def test_systems_that_differ_in_one_line_differ_by_randomization_but_not_by_boot
     sacreBLEU's randomization counts the trials with a larger difference, finds none, and returns
     the smallest p there is. The documentation warns of it.
     """
-    references, good, _ = text("de")
+    references, good, _ = example_texts("de")
     other = [*good[:-1], references[-1]]
 
     tested = paired_tests({"good": good, "other": other}, references, "de")["other"]["bleu"]
@@ -140,7 +140,7 @@ def test_systems_that_differ_in_one_line_differ_by_randomization_but_not_by_boot
 
 
 def test_a_copy_of_the_baseline_has_a_p_of_one():
-    references, good, worse = text("de")
+    references, good, worse = example_texts("de")
     systems = {"baseline": good, "worse": worse, "copy": list(good)}
 
     tested = paired_tests(systems, references, "de")
@@ -151,7 +151,7 @@ def test_a_copy_of_the_baseline_has_a_p_of_one():
 
 
 def test_two_systems_with_a_score_of_zero_have_a_p_of_one():
-    references, _, _ = text("de")
+    references, _, _ = example_texts("de")
     systems = {"first": ["x"] * len(references), "second": ["y y y"] * len(references)}
 
     tested = paired_tests(systems, references, "de")["second"]
@@ -176,7 +176,7 @@ def forget_samples():
 def test_sacrebleus_environment_variable_does_not_change_the_seed_of_tests(
     monkeypatch, forget_samples
 ):
-    references, good, _ = text("de")
+    references, good, _ = example_texts("de")
     systems = {"good": good, "better": [*good[:-2], *references[-2:]]}
     forget_samples()
     tests_before = paired_tests(systems, references, "de")
@@ -190,8 +190,8 @@ def test_sacrebleus_environment_variable_does_not_change_the_seed_of_tests(
 def test_sacrebleus_environment_variable_does_not_change_the_seed_of_intervals(
     monkeypatch, forget_samples
 ):
-    references, good, _ = text("de")
-    texts = texts_of(good, references, "de")
+    references, good, _ = example_texts("de")
+    texts = translated_set(good, references, "de")
     forget_samples()
     entries_before = {key: measure(key, texts) for key in SACREBLEU}
 

@@ -24,7 +24,7 @@ class _Corpus:
         self.tokenize = Tokenize("none", lowercase=False, hyphens=False, escape=False)
 
 
-def texts_of(hypotheses, references, language="en", documents=None, corpus=None):
+def translated_set(hypotheses, references, language="en", documents=None, corpus=None):
     """Return the texts of a test set in which the references are also the sources and the tokens.
 
     Args:
@@ -48,7 +48,7 @@ def measure(key, texts):
     return evaluate_metric(metric, statistics, metric.signature(texts))
 
 
-def of_documents(key, texts):
+def measure_documents(key, texts):
     """Return the entry of a metric over whole documents."""
     statistics = METRICS[key].count(texts)
     assert statistics is not None
@@ -58,17 +58,17 @@ def of_documents(key, texts):
 
 def bleu(hypotheses, references, language):
     """Return the entry of BLEU, whose tokenizer depends on the target language."""
-    return measure("bleu", texts_of(hypotheses, references, language))
+    return measure("bleu", translated_set(hypotheses, references, language))
 
 
 def chrf(hypotheses, references):
     """Return the entry of chrF2."""
-    return measure("chrf2", texts_of(hypotheses, references))
+    return measure("chrf2", translated_set(hypotheses, references))
 
 
 def ter(hypotheses, references):
     """Return the entry of TER."""
-    return measure("ter", texts_of(hypotheses, references))
+    return measure("ter", translated_set(hypotheses, references))
 
 
 def paired_tests(systems, references, language):
@@ -88,7 +88,7 @@ def paired_tests(systems, references, language):
         metric = METRICS[key]
         statistics = {}
         for name, hypotheses in systems.items():
-            statistics[name] = metric.count(texts_of(hypotheses, references, language))
+            statistics[name] = metric.count(translated_set(hypotheses, references, language))
         for name in other_names:
             tests[name][key] = paired_test(metric, statistics[first_name], statistics[name])
     return tests

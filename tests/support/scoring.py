@@ -18,13 +18,13 @@ def sacrebleu(*arguments):
     return json.loads(done.stdout)
 
 
-def text(kind, lines=60):
+def example_texts(language, lines=60):
     """Make references, good translations and worse ones, in which tokenizers meet difficulties.
 
     The sentences contain quotation marks, numbers, an entity and marks without spaces.
 
     Args:
-        kind: "zh" for Chinese; anything else for German.
+        language: "zh" for Chinese; anything else for German.
         lines: The number of lines.
 
     Returns:
@@ -34,14 +34,14 @@ def text(kind, lines=60):
     good = []
     for number in range(lines):
         other_number = number * 7 % 13
-        if kind == "zh":
+        if language == "zh":
             reference = f"我们在{number}月学习机器翻译,这是第{other_number}句话。"
             good.append(reference.replace("第1", "一"))
         else:
             reference = f'Der "Ärger"-Faktor von Haus {number}: {other_number},5 &amp; mehr.'
             good.append(reference.replace("Haus 1", "haus 1").replace("mehr", ""))
         references.append(reference)
-    if kind == "zh":
+    if language == "zh":
         worse = references[::-1]
     else:
         worse = [line.replace("Faktor von", "Faktoren aus") for line in good]
