@@ -1,5 +1,8 @@
 """The tables of BLEU variants and breakdowns: every figure is in its own row and column."""
 
+import math
+import statistics
+
 import pytest
 
 from bleuprint.config.published import Published
@@ -40,19 +43,25 @@ def without_loss(system, corpus, test, bleu):
 
 
 def test_losses_and_perplexities_are_means_over_seeds():
-    """The first seed has the loss 1.5, the perplexity 4.48, and 20.25 for each word."""
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.0),
-        record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389),
-    )
+    """Perplexity is averaged, too, and not computed from the mean loss: exp(1.75) = 5.75."""
+    first = record("tiny", "news-en-de", "first", 30.0, loss=1.5, perplexity=4.4817)
+    second = record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389)
 
-    title, row = rows_of(pivot_tables.loss_table(score_frame(records)))
+    title, row = rows_of(pivot_tables.loss_table(score_frame(frame(first, second))))
 
     assert title["System"] == "news-en-de, first"
-    assert row == {"System": "tiny", "Loss": "1.750", "Perplexity": "5.94", "Per word": "20.2"}
+    mean_loss = (1.5 + 2.0) / 2
+    mean_perplexity = (4.4817 + 7.389) / 2
+    assert row == {
+        "System": "tiny",
+        "Loss": f"{mean_loss:.3f}",
+        "Perplexity": f"{mean_perplexity:.2f}",
+        "Per word": "20.2",  # 20.25 in both records
+    }
 
 
 def test_a_system_without_a_loss_is_not_in_the_table_of_losses():
+    """Of tiny on talks-en-zh no loss is known, so the table ends after news-en-de."""
     records = frame(
         record("tiny", "news-en-de", "first", 30.0),
         without_loss("tiny", "talks-en-zh", "only", 20.0),
@@ -92,12 +101,12 @@ def test_a_published_perplexity_stands_once_above_ours(loss_table_with_paper):
 
 
 def test_a_published_perplexity_is_shown_with_its_loss(loss_table_with_paper):
-    _, paper, ours, *_ = rows_of(loss_table_with_paper)
+    """A paper reports the perplexity 5.647; the loss is its logarithm."""
+    _title, paper, ours, *_ = rows_of(loss_table_with_paper)
 
-    log_of_5_647 = "1.731"
     assert paper == {
         "System": "A paper (published)",
-        "Loss": log_of_5_647,
+        "Loss": f"{math.log(5.647):.3f}",
         "Perplexity": "5.65",
         "Per word": DASH,
     }
@@ -127,7 +136,11 @@ def test_bleu_by_length_has_a_column_for_each_range_that_any_test_set_has(length
 
 
 def test_bleu_by_length_shows_the_number_of_lines_above_the_scores(length_table):
-    """Of each range, and of all lines in the column of the length ratio."""
+    """BLEU of few lines says little, so the reader must see how many there are.
+
+    Columns after the name: lines of 1 to 10 tokens, of 11 to 20, of more than 50, and the length
+    ratio, which is that of all lines.
+    """
     assert texts_of(length_table) == [
         ["news-en-de, first (lines)", "400", "", "600", "1,000"],
         ["tiny", "33.0", DASH, "27.0", "0.980"],
@@ -138,7 +151,11 @@ def test_bleu_by_length_shows_the_number_of_lines_above_the_scores(length_table)
 
 
 def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
-    """Words that the training text contains 0 times, or 100 times and more."""
+    """Word recall: the percentage of reference words that the translation contains.
+
+    Of words that the training text lacks, the records have 50 with a recall of 20 %; of words that
+    it contains 100 times or more, 1,200 with a recall of 50 %.
+    """
     records = frame(
         record("tiny", "news-en-de", "first", 30.0),
         record("small", "news-en-de", "first", 40.0, **against("tiny", 0.01)),
@@ -146,7 +163,8 @@ def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
 
     table = pivot_tables.word_recall_table(score_frame(records))
 
-    assert labels_of(table)[1:] == ["0", "100+"]
+    _name, *frequencies = labels_of(table)
+    assert frequencies == ["0", "100+"]
     assert texts_of(table) == [
         ["news-en-de, first (words)", "50", "1,200"],
         ["tiny", "20.0", "50.0"],
@@ -155,7 +173,7 @@ def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
 
 
 def test_without_words_there_is_no_table_of_word_recall():
-    """The tokens of Chinese are characters."""
+    """Chinese is split into characters, so its records lack the recall of words."""
     chinese = record("tiny", "talks-en-zh", "only", 20.0)
     del chinese["metrics"]["word_accuracy", "count 0"]
     del chinese["metrics"]["word_accuracy", "count 100+"]
@@ -174,9 +192,10 @@ def tables_with_papers(records):
 
 
 def test_our_systems_are_scored_in_the_bleu_variants_of_papers(tables_with_papers):
-    """Here, lower-cased BLEU is 1.5 above BLEU, that of tokens 0.25 above, and intl 0.5 below.
+    """Papers compute BLEU in different ways; only the same variant can be compared.
 
-    Compound-split BLEU is not among them.
+    In the records of tiny, BLEU is 30, lower-cased BLEU 1.5 higher, that of tokens 0.25 higher, and
+    that with the tokenizer intl 0.5 lower. Compound-split BLEU was not computed.
     """
     rows = {row["System"]: row for row in rows_of(tables_with_papers["news-en-de, first"])}
 
@@ -184,9 +203,10 @@ def test_our_systems_are_scored_in_the_bleu_variants_of_papers(tables_with_paper
     assert tiny["BLEU"] == "30.0 [29.0, 32.0]"
     assert tiny["BLEU lower-cased"] == "31.5"
     assert tiny["BLEU intl"] == "29.5"
-    assert tiny["BLEU tokens"] == "30.2"
+    assert tiny["BLEU tokens"] == "30.2"  # 30.25
     assert tiny["BLEU compound-split"] == DASH
-    assert rows["small"]["BLEU intl"] == "39.5"
+    bleu_of_small = 40.0
+    assert rows["small"]["BLEU intl"] == f"{bleu_of_small - 0.5}"
 
 
 def test_a_paper_has_a_score_in_its_own_bleu_variant_only(tables_with_papers):
@@ -224,26 +244,27 @@ def scores_of_two_seeds():
 
 
 def test_bleu_variants_are_means_over_seeds(scores_of_two_seeds):
-    """BLEU is 30 and 32, with the deviation sqrt 2; lower-cased BLEU is 1.5 above."""
+    """With two seeds, BLEU is 30 and 32, and lower-cased BLEU 1.5 higher."""
     (table,) = score_tables.tables_by_test_set(scores_of_two_seeds).values()
 
-    _, tiny = rows_of(table)
+    _paper, tiny = rows_of(table)
 
-    assert tiny["BLEU"] == "31.0 ± 1.4"
-    assert tiny["BLEU lower-cased"] == "32.5"
+    deviation = statistics.stdev([30, 32])
+    assert tiny["BLEU"] == f"31.0 ± {deviation:.1f}"
+    assert tiny["BLEU lower-cased"] == f"{31.0 + 1.5}"
 
 
 def test_bleu_by_length_and_the_length_ratio_are_means_over_seeds(scores_of_two_seeds):
-    """BLEU of short lines is 3 above BLEU, so 33 and 35; the length ratio is 0.98 and 1.0."""
-    _, tiny = rows_of(pivot_tables.length_table(scores_of_two_seeds))
+    """With two seeds, BLEU of short lines is 33 and 35, and the length ratio is 0.98 and 1.0."""
+    _title, tiny = rows_of(pivot_tables.length_table(scores_of_two_seeds))
 
-    assert tiny["1-10"] == "34.0"
-    assert tiny["Length ratio"] == "0.990"
+    assert tiny["1-10"] == f"{(33 + 35) / 2}"
+    assert tiny["Length ratio"] == f"{(0.98 + 1.0) / 2:.3f}"
 
 
 def test_word_recall_is_the_mean_over_seeds(scores_of_two_seeds):
-    """It is 20 and 40 for unseen words, and 50 and 25 for frequent ones."""
-    _, tiny = rows_of(pivot_tables.word_recall_table(scores_of_two_seeds))
+    """With two seeds, it is 20 and 40 for unseen words, and 50 and 25 for frequent ones."""
+    _title, tiny = rows_of(pivot_tables.word_recall_table(scores_of_two_seeds))
 
-    assert tiny["0"] == "30.0"
-    assert tiny["100+"] == "37.5"
+    assert tiny["0"] == f"{(20 + 40) / 2}"
+    assert tiny["100+"] == f"{(50 + 25) / 2}"

@@ -40,7 +40,11 @@ def test_the_eight_systems_of_table_2_stand_above_ours(wmt14):
 
 
 def test_a_published_number_is_in_the_columns_of_its_test_set_and_bleu_variant(wmt14):
-    """Vaswani et al. counted BLEU after splitting compounds, on newstest2014."""
+    """Vaswani et al. (2017) report 28.4 BLEU on newstest2014, counted after splitting compounds.
+
+    The experiment has three test sets; only one of them is theirs, although another one has the
+    same name.
+    """
     rows = rows_of(bleu_table(wmt14))
 
     assert rows["Transformer (big) (published)"] == {
@@ -78,8 +82,18 @@ def test_table_csv_begins_with_published_numbers(wmt14):
     assert first_row.startswith("ByteNet,wmt14-en-de,,newstest2014,tokenized,")
 
 
-@pytest.mark.parametrize("corpus", ["wmt14-de-en", "my-wmt14-en-de"])
+@pytest.mark.parametrize(
+    "corpus",
+    [
+        pytest.param("wmt14-de-en", id="other direction"),
+        pytest.param("my-wmt14-en-de", id="other name"),
+    ],
+)
 def test_table_2_is_not_shown_for_other_corpora(corpus):
+    """Table 2 of Vaswani et al. (2017) is about WMT 2014 from English to German and French.
+
+    A test set of another corpus has only our own row, even if it is named newstest2014.
+    """
     ours = frame(record("base", corpus, "newstest2014", 26.1))
 
     (row,) = bleu_table(with_published_numbers(ours, ())).rows
@@ -107,14 +121,15 @@ def two_numbers_of_a_paper():
 
 
 def test_numbers_of_one_paper_share_a_row(two_numbers_of_a_paper):
+    """Paper reports tokenized BLEU on `news-en-de, second`, and sacreBLEU's on `talks-en-fr`."""
     rows = rows_of(bleu_table(two_numbers_of_a_paper))
 
-    cells = {}
+    cells_with_a_value = {}
     for head, text in rows["Paper (published)"].items():
         if text != "–":
-            cells[head] = text
+            cells_with_a_value[head] = text
     assert list(rows) == ["Paper (published)", "base"]
-    assert cells == {
+    assert cells_with_a_value == {
         "System": "Paper (published)",
         "news-en-de, second BLEU tokenized": "28.4",
         "talks-en-fr, only BLEU": "36.0",
@@ -122,8 +137,10 @@ def test_numbers_of_one_paper_share_a_row(two_numbers_of_a_paper):
 
 
 def test_a_note_names_the_source_and_the_bleu_variants_of_a_paper(two_numbers_of_a_paper):
-    """Params.yaml names a number of Paper for each of two test sets."""
-    assert notes.all_notes(two_numbers_of_a_paper)[-1] == (
+    """Readers can look up the numbers, and see which BLEU of ours they can be compared with."""
+    *_, last_note = notes.all_notes(two_numbers_of_a_paper)
+
+    assert last_note == (
         "Paper (published): Doe 2020, Table 3; "
         "tokenized BLEU on news-en-de second, "
         "sacreBLEU's default BLEU on talks-en-fr only."
@@ -131,11 +148,13 @@ def test_a_note_names_the_source_and_the_bleu_variants_of_a_paper(two_numbers_of
 
 
 def test_published_bleu_is_not_a_row_of_the_chrf_table(two_numbers_of_a_paper):
+    """Paper reports BLEU alone, so in a table of chrF2 its row would be empty."""
     scores = score_frame(two_numbers_of_a_paper)
 
     table = tables_by_test_set(scores, ["chrf2"], costs=())["talks-en-fr, only"]
 
-    assert [row.kind for row in table.rows] == [""]
+    our_row = ""  # Published rows are of the kind "published".
+    assert [row.kind for row in table.rows] == [our_row]
 
 
 def published_on_talks(name, bleu, variant, system=""):
@@ -176,9 +195,9 @@ def three_bleu_variants(two_seeds_on_talks):
 
 
 def test_our_systems_are_scored_in_the_bleu_variants_of_published_numbers(three_bleu_variants):
-    """Base has BLEU 36 and 37 with two seeds, and 0.5 less with the tokenizer intl.
+    """Base has BLEU 36 and 37 with two seeds, big twice 35; with the tokenizer intl, 0.5 less.
 
-    How Paper computed BLEU is unknown, so ours cannot be computed in the same way.
+    How Paper computed its 38.0 BLEU is unknown, so ours cannot be computed in the same way.
     """
     (table,) = tables_by_test_set(score_frame(three_bleu_variants)).values()
 
@@ -197,11 +216,14 @@ def test_our_systems_are_scored_in_the_bleu_variants_of_published_numbers(three_
 
 
 def test_the_best_of_our_systems_is_marked_in_each_bleu_variant(three_bleu_variants):
-    """No system of ours has a score in the column of other variants."""
+    """Base is better than big. No system of ours has a score in the first column."""
     (table,) = tables_by_test_set(score_frame(three_bleu_variants)).values()
     (base,) = [row for row in table.rows if table.texts(row)[0] == "base"]
 
-    assert [base.cell(column).is_bold for column in table.columns[1:4]] == [False, True, True]
+    is_bold = {}
+    for column in table.columns[1:4]:
+        is_bold[column.label] = base.cell(column).is_bold
+    assert is_bold == {"BLEU (other variants)": False, "BLEU intl": True, "BLEU": True}
 
 
 def test_a_note_explains_variants_that_are_not_computed(three_bleu_variants):
@@ -211,6 +233,7 @@ def test_a_note_explains_variants_that_are_not_computed(three_bleu_variants):
 
 
 def test_no_note_explains_other_variants_if_no_number_has_one(two_seeds_on_talks):
+    """The only published number is sacreBLEU's default BLEU, which we compute, too."""
     number = published_on_talks("Third", 35.5, "sacrebleu")
 
     text = " ".join(notes.all_notes(with_published_numbers(two_seeds_on_talks, [number])))
@@ -235,7 +258,11 @@ def numbers_to_compare(two_seeds_on_talks):
 def test_a_difference_from_a_published_number_is_that_of_the_same_bleu_variant(
     numbers_to_compare,
 ):
-    """Base has 36.5 BLEU on average, and 36.0 with the tokenizer intl, but no other variant."""
+    """Base has 36.5 BLEU on average over two seeds, and 36.0 with the tokenizer intl.
+
+    Third reports 35.0 BLEU, and Other 37.5 with the tokenizer intl. Numbers in BLEU variants that
+    we do not compute, or on a test set that we lack, have no difference.
+    """
     assert list(literature.difference_notes(numbers_to_compare)) == [
         "base minus Third (published), talks-en-fr only: +1.5 BLEU, sacreBLEU's default.",
         "base minus Other (published), talks-en-fr only: -1.5 BLEU, intl.",
@@ -247,7 +274,10 @@ def test_notes_contain_differences_from_published_numbers(numbers_to_compare):
 
 
 def test_published_systems_of_the_same_name_are_told_apart_by_their_source():
-    """A number of params.yaml cannot take the place of one in Table 2."""
+    """A blog claims 99.9 BLEU for `Transformer (base)`, which is also a system of Table 2.
+
+    The number of the paper, 27.3, must stay, with the paper's costs.
+    """
     records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     blog = Published(
         "Transformer (base)", "A blog", "wmt14-en-de", "newstest2014", 99.9, "compound-split"
@@ -255,21 +285,21 @@ def test_published_systems_of_the_same_name_are_told_apart_by_their_source():
 
     rows = rows_of(bleu_table(with_published_numbers(records, [blog])))
 
-    bleu_by_name = {}
+    bleu_and_flops = {}
     for name, cells in rows.items():
         if name.startswith("Transformer (base)"):
-            bleu_by_name[name] = cells["wmt14-en-de, newstest2014 BLEU compound-split"]
-    assert bleu_by_name == {
-        "Transformer (base), Vaswani et al. 2017, Table 2 (published)": "27.3",
-        "Transformer (base), A blog (published)": "99.9",
+            bleu_and_flops[name] = (
+                cells["wmt14-en-de, newstest2014 BLEU compound-split"],
+                cells["wmt14-en-de, newstest2014 FLOPs, by time"],
+            )
+    assert bleu_and_flops == {
+        "Transformer (base), Vaswani et al. 2017, Table 2 (published)": ("27.3", "3.3e18"),
+        "Transformer (base), A blog (published)": ("99.9", "–"),
     }
-    flops = "wmt14-en-de, newstest2014 FLOPs, by time"
-    name_of_table_2 = "Transformer (base), Vaswani et al. 2017, Table 2 (published)"
-    assert rows[name_of_table_2][flops] == "3.3e18"
-    assert rows["Transformer (base), A blog (published)"][flops] == "–"
 
 
 def test_a_number_of_table_2_that_params_yaml_names_is_shown_once():
+    """The program knows the eight rows of Table 2; a user has typed one of them in params.yaml."""
     records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
     number = Published(
         "Transformer (base)",
@@ -283,10 +313,12 @@ def test_a_number_of_table_2_that_params_yaml_names_is_shown_once():
     rows = rows_of(bleu_table(with_published_numbers(records, [number])))
 
     rows_of_table_2 = 8
-    assert len(rows) == rows_of_table_2 + 1  # base
+    our_rows = 1
+    assert len(rows) == rows_of_table_2 + our_rows
 
 
 def test_a_note_names_a_system_that_is_an_ensemble():
+    """System `four` translates with four checkpoints, which costs four times the computing."""
     records = frame(
         record("one", "news-en-de", "first", 20.0, models=1),
         record("four", "news-en-de", "first", 21.0, models=4),
@@ -326,6 +358,10 @@ def test_french_numbers_of_table_2_are_shown_with_the_printed_digits():
 
 
 def test_german_numbers_of_table_2_keep_the_printed_digits():
+    """The EN-DE column of Table 2 in Vaswani et al. (2017), from top to bottom.
+
+    As a floating-point number, 26.30 would become 26.3.
+    """
     records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
 
     published = with_published_numbers(records, ()).published

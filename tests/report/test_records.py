@@ -1,6 +1,6 @@
 """Records: every number comes from the run, corpus and test set that its row names."""
 
-import json
+import math
 
 import pytest
 from pandas.testing import assert_frame_equal
@@ -40,7 +40,10 @@ def metric_rows(records, run_row):
 
 
 def test_runs_are_in_the_order_of_the_settings(collected):
-    """Of systems, then corpora, then seeds, then test sets."""
+    """Params.yaml lists the systems tiny and small, two corpora, and the seeds 3 and 1.
+
+    Rows are sorted by system, then corpus, then seed, then test set, each in that order.
+    """
     keys = []
     for row in run_rows(collected):
         keys.append((row["system"], row["corpus"], row["seed"], row["test"]))
@@ -62,6 +65,7 @@ def test_runs_are_in_the_order_of_the_settings(collected):
 
 
 def test_metrics_are_those_of_the_scores_file_of_the_run(experiment, collected):
+    """Each run has a scores.json; no metric may end up in the row of another run."""
     for run_row in run_rows(collected):
         folder = experiment.root / run_of(run_row).results_folder
         scores = read_json(folder / "scores.json")[run_row["test"]]
@@ -82,17 +86,19 @@ def test_each_run_has_all_metrics_that_are_computed_without_options(collected):
 
 
 def test_loss_and_perplexity_come_from_the_translation_record(collected):
-    """The record of each test set contains 100 nats for 80 tokens: exp(100 / 80) = 3.49."""
+    """The model scores the references when it translates: 100 nats for 80 tokens in each run."""
     for run_row in run_rows(collected):
         value_by_metric = {}
         for row in metric_rows(collected, run_row):
             value_by_metric[row["metric"], row["group"]] = row["value"]
 
-        assert value_by_metric["loss", ""] == 1.25
-        assert value_by_metric["perplexity", ""] == 3.490343
+        loss = 100 / 80
+        assert value_by_metric["loss", ""] == loss
+        assert value_by_metric["perplexity", ""] == round(math.exp(loss), 6)
 
 
 def test_facts_of_a_training_come_from_its_own_record(experiment, collected):
+    """A training writes training.json; its numbers of tokens depend on the seed here."""
     for row in run_rows(collected):
         run = run_of(row)
         training = read_json(experiment.root / run.results_folder / "training.json")
@@ -118,7 +124,8 @@ def test_engine_and_precision_are_those_of_the_settings(experiment, collected):
         assert row["precision"] == decode.precision
 
 
-def test_fingerprints_are_those_of_the_files_of_the_run(experiment, collected):
+def test_hashes_are_those_of_the_sources_references_and_translations(experiment, collected):
+    """The SHA-256 of a file shows whether two reports are about the same text."""
     for row in run_rows(collected):
         split = experiment.root / "data" / "split" / row["corpus"]
         hypotheses = experiment.root / run_of(row).results_folder / "hypotheses"
@@ -132,11 +139,13 @@ def test_fingerprints_are_those_of_the_files_of_the_run(experiment, collected):
 
 
 def test_systems_with_the_same_settings_have_the_same_fingerprint_of_settings(collected):
-    """Tiny and small differ in their names only, on two corpora with two seeds each."""
-    fingerprints = collected.runs.groupby(["corpus", "seed"]).settings_sha256.nunique()
+    """Tiny and small differ in their names only. Each was run on two corpora with two seeds."""
+    by_corpus_and_seed = collected.runs.groupby(["corpus", "seed"])
+    fingerprints_of_each = by_corpus_and_seed.settings_sha256.nunique().tolist()
+    fingerprints_of_all = collected.runs.settings_sha256.nunique()
 
-    assert fingerprints.tolist() == [1, 1, 1, 1]
-    assert collected.runs.settings_sha256.nunique() == 4
+    assert fingerprints_of_each == [1, 1, 1, 1]
+    assert fingerprints_of_all == 4
 
 
 def test_no_two_runs_have_the_same_bleu(collected):
@@ -174,12 +183,13 @@ def sacrebleu_tests_of_small(experiment, run_row):
 def test_other_systems_are_tested_against_the_first_system_with_the_same_seed(
     experiment, collected
 ):
+    """The first system is tiny. The helper computes what sacreBLEU's tests give for small."""
     small_runs = [row for row in run_rows(collected) if row["system"] == "small"]
     assert small_runs
     for run_row in small_runs:
         row_by_metric = {}
         for row in metric_rows(collected, run_row):
-            if row["group"] == "":
+            if row["group"] == "":  # over all lines
                 row_by_metric[row["metric"]] = row
 
         for metric, expected in sacrebleu_tests_of_small(experiment, run_row).items():
@@ -190,6 +200,7 @@ def test_other_systems_are_tested_against_the_first_system_with_the_same_seed(
 
 
 def test_an_only_system_is_not_tested(experiment, tmp_path):
+    """The settings name small alone, so results of tiny, which exist, are not a baseline."""
     settings = trees.settings_in(tmp_path, systems=("small",), seeds=(1,))
 
     records = collect(settings, experiment.root)
@@ -208,6 +219,7 @@ def test_an_only_system_is_not_tested(experiment, tmp_path):
     ],
 )
 def test_results_that_the_settings_no_longer_name_are_ignored(experiment_copy, collected, folder):
+    """Users remove a system from params.yaml, and its folder in results/ stays."""
     root, settings = experiment_copy
     (root / "results" / folder).mkdir(parents=True)
 
@@ -225,6 +237,7 @@ def test_saved_records_are_read_again(saved_experiment, collected):
 
 
 def test_records_that_are_saved_again_have_the_same_bytes(saved_experiment):
+    """Results.json is in Git: the same results must not appear as a change."""
     root, settings = saved_experiment
     content = (root / RESULTS).read_bytes()
 
@@ -234,7 +247,10 @@ def test_records_that_are_saved_again_have_the_same_bytes(saved_experiment):
 
 
 def test_saved_records_contain_nothing_that_was_measured(saved_experiment, tmp_path):
-    """Times differ from run to run, and results.json must not, so they are stored elsewhere."""
+    """Times differ from run to run, and results.json must not, so they are stored elsewhere.
+
+    A folder with results.json alone therefore gives records without times.
+    """
     content = (saved_experiment.root / RESULTS).read_text("utf-8")
     (tmp_path / "reports").mkdir()
     (tmp_path / RESULTS).write_text(content, "utf-8")
@@ -242,7 +258,8 @@ def test_saved_records_contain_nothing_that_was_measured(saved_experiment, tmp_p
     records_without_timings = load(tmp_path)
 
     assert records_without_timings.runs.train_seconds.isna().all()
-    for name in ("train_seconds", *trees.timing_of(Run("tiny", "news-en-de", 1))):
+    measured_facts = ["train_seconds", *trees.timing_of(Run("tiny", "news-en-de", 1))]
+    for name in measured_facts:
         assert f'"{name}"' not in content
 
 
@@ -262,15 +279,15 @@ def test_saved_metrics_name_their_baseline(saved_experiment):
     ("content", "problem"),
     [
         pytest.param(
-            json.dumps({"runs": [{"system": "tiny"}], "metrics": []}),
+            '{"runs": [{"system": "tiny"}], "metrics": []}',
             "runs.0.corpus is missing, as in",
-            id="missing fact",
+            id="missing fact, as an older version wrote it",
         ),
         pytest.param("[3]", "it contains no JSON object", id="list"),
         pytest.param("{", "line 1 is not JSON", id="not JSON"),
     ],
 )
-def test_results_of_an_older_version_are_refused(tmp_path, content, problem):
+def test_incomplete_results_are_refused(tmp_path, content, problem):
     (tmp_path / "reports").mkdir()
     (tmp_path / RESULTS).write_text(content)
 

@@ -4,6 +4,7 @@ Files in timings/ contain what this machine measured. Git stores costs.csv, so t
 figures are shown where nothing was measured.
 """
 
+import math
 import re
 import shutil
 
@@ -22,11 +23,16 @@ from bleuprint.runtime.json_files import write_json
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "line 1 is not JSON: Expecting"),
-        ("{}", "field seconds is missing, as in a file that another version wrote; remove it"),
+        pytest.param("{", "line 1 is not JSON: Expecting", id="cut off"),
+        pytest.param(
+            "{}",
+            "field seconds is missing, as in a file that another version wrote; remove it",
+            id="missing fact",
+        ),
     ],
 )
 def test_a_damaged_timing_is_refused_with_its_path(experiment_copy, content, message):
+    """A timing is the file in timings/ with the costs that were measured for a training."""
     root, settings = experiment_copy
     path = trees.timing_file(root, Run("tiny", "news-en-de", 1))
     path.write_text(content)
@@ -36,6 +42,7 @@ def test_a_damaged_timing_is_refused_with_its_path(experiment_copy, content, mes
 
 
 def test_costs_are_those_that_were_measured_for_the_run(saved_experiment):
+    """The first run is that of tiny, whose timing says 3,725 s, 1.5 GB and "Test CPU"."""
     costs = load(saved_experiment.root).runs.iloc[0]
 
     assert costs.train_seconds == 3725.0
@@ -44,7 +51,10 @@ def test_costs_are_those_that_were_measured_for_the_run(saved_experiment):
 
 
 def test_costs_of_another_training_are_not_shown(saved_experiment):
-    """The name of the file contains the fingerprint of the training."""
+    """The name of a timing contains the fingerprint of its training.
+
+    After a change of the code, the file of the old training is still there, and does not count.
+    """
     root = saved_experiment.root
     timing = trees.timing_file(root, Run("tiny", "news-en-de", 3))
     timing.rename(timing.with_name("train-of-other-code.json"))
@@ -55,7 +65,7 @@ def test_costs_of_another_training_are_not_shown(saved_experiment):
 
 
 def test_names_that_look_like_numbers_are_read_from_costs_csv(saved_experiment):
-    """Pandas would read NA as a missing value and 007 as 7."""
+    """Systems are named NA and 007, which pandas would read as a missing value and as 7."""
     root = saved_experiment.root
     runs = load(root).runs.replace({"tiny": "NA", "small": "007", "news-en-de": "4000"})
     (root / COSTS_CSV).write_text(costs_csv(runs))
@@ -107,7 +117,10 @@ def test_costs_of_a_colleague_are_shown_if_nothing_was_measured_here(cloned_root
 def test_costs_that_were_measured_here_replace_those_of_a_colleague(
     root_with_own_timing, colleague_runs
 ):
-    """The first training is that of two rows, one for each test set."""
+    """A clone contains the colleague's costs.csv; the first training was repeated here, in 1 s.
+
+    It has two rows, one for each test set. All other trainings keep the colleague's costs.
+    """
     runs = load(root_with_own_timing).runs
 
     assert list(runs.train_seconds[:2]) == [1.0, 1.0]
@@ -116,19 +129,26 @@ def test_costs_that_were_measured_here_replace_those_of_a_colleague(
 
 
 def test_costs_of_one_training_are_all_from_one_machine(root_with_own_timing, colleague_runs):
+    """The first training was repeated here; mixing its time with a colleague's MFU would mislead.
+
+    MFU is the share of a device's peak that a training uses; the colleague reports 0.35.
+    """
     (root_with_own_timing / COSTS_CSV).write_text(costs_csv(colleague_runs.assign(mfu=0.35)))
 
     utilization = list(load(root_with_own_timing).runs.mfu)
 
-    assert utilization[0] != 0.35  # measured here
-    assert utilization[2] == 0.35
+    first_run_here = utilization[0]
+    run_of_colleague = utilization[2]  # The first training has the rows 0 and 1.
+    assert first_run_here != 0.35
+    assert run_of_colleague == 0.35
 
 
 def test_costs_of_a_colleagues_other_training_are_not_shown(cloned_root, colleague_runs):
+    """Costs.csv names trainings by their fingerprint; the last one is of other settings here."""
     last_training = colleague_runs.training_sha256.iloc[-1]
     text = (cloned_root / COSTS_CSV).read_text()
     (cloned_root / COSTS_CSV).write_text(text.replace(last_training, "0" * 64))
 
     costs = load(cloned_root).runs.iloc[-1]
 
-    assert costs[["train_seconds"]].isna().all()
+    assert math.isnan(costs.train_seconds)

@@ -32,6 +32,10 @@ def with_ensemble(settings):
 
 
 def test_translations_by_the_model_of_another_training_are_refused(experiment_copy):
+    """Translation.json names the training whose model translated; here, another fingerprint.
+
+    This happens if a model was trained again and the translations are those of the old model.
+    """
     root, settings = experiment_copy
     folder = root / Run("small", "news-en-de", 3).results_folder
     path = folder / "translation.json"
@@ -48,8 +52,11 @@ def test_translations_by_the_model_of_another_training_are_refused(experiment_co
     )
 
 
-def test_translations_with_other_settings_of_decoding_are_refused(experiment_copy):
-    """The fingerprint of the training does not depend on these settings."""
+def test_translations_with_other_decoding_settings_are_refused(experiment_copy):
+    """The beam is changed in the settings after translating.
+
+    The training does not depend on the beam, so its fingerprint stays the same.
+    """
     root, settings = experiment_copy
     small = settings.system_settings("small")
     edited = replace(small, decode=replace(small.decode, beam=7))
@@ -61,15 +68,20 @@ def test_translations_with_other_settings_of_decoding_are_refused(experiment_cop
 
 
 def test_translations_with_another_average_of_checkpoints_are_refused(experiment_copy):
+    """Now, params.yaml asks for an ensemble of three checkpoints; one checkpoint translated."""
     root, settings = experiment_copy
+    changed_settings = with_ensemble(settings)
 
     message = r"small/news-en-de/3/translation\.json: translated with average .*; run: "
     with pytest.raises(UserError, match=message):
-        collect(with_ensemble(settings), root)
+        collect(changed_settings, root)
 
 
 def test_translations_of_another_system_are_refused(experiment_copy):
-    """Translations and scores of small, which belong together, are copied to those of tiny."""
+    """Someone copies the translations and scores of small into the folder of tiny.
+
+    Scores and translations belong together, so only the record of tiny's translation can tell.
+    """
     root, settings = experiment_copy
     small = root / Run("small", "news-en-de", 1).results_folder
     tiny = root / Run("tiny", "news-en-de", 1).results_folder
@@ -83,14 +95,21 @@ def test_translations_of_another_system_are_refused(experiment_copy):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("scores.json", "{", " is damaged: line 1 is not JSON: Expecting"),
-        ("scores.json", "[]", " is damaged: the whole file: "),
-        ("scores.json", "{}", ": no test set 'only' for system tiny"),
-        ("training.json", "{}", " is damaged: field parameters is missing"),
-        ("translation.json", "{}", " is damaged: field model is missing"),
+        pytest.param(
+            "scores.json", "{", " is damaged: line 1 is not JSON: Expecting", id="scores cut off"
+        ),
+        pytest.param("scores.json", "[]", " is damaged: the whole file: ", id="list of scores"),
+        pytest.param("scores.json", "{}", ": no test set 'only' for system tiny", id="no test set"),
+        pytest.param(
+            "training.json", "{}", " is damaged: field parameters is missing", id="no training"
+        ),
+        pytest.param(
+            "translation.json", "{}", " is damaged: field model is missing", id="no translation"
+        ),
     ],
 )
 def test_a_damaged_result_is_refused_with_its_path(experiment_copy, name, content, message):
+    """Users must find the damaged file among the results of all runs."""
     root, settings = experiment_copy
     path = root / Run("tiny", "talks-en-fr", 1).results_folder / name
     path.write_text(content)
@@ -106,14 +125,17 @@ def test_corpora_with_the_same_references_may_be_scored_by_one_version():
 
 
 def test_scores_of_two_versions_on_the_same_references_are_refused():
-    """They are compared, and each version may compute BLEU in another way."""
-    entry = measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")
-    newer = record("a", "one-en-de", "x", 30.0)
-    older = record("a", "two-en-de", "x", 30.0, metrics={("bleu", ""): entry})
+    """SacreBLEU 2.5 and 2.6 may compute BLEU in different ways, and the report compares both.
+
+    The signature of BLEU names the version. Both records have the same references.
+    """
+    by_version_2_6 = record("a", "one-en-de", "x", 30.0)
+    bleu = measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")
+    by_version_2_5 = record("a", "two-en-de", "x", 30.0, metrics={("bleu", ""): bleu})
 
     message = r"BLEU was computed by different versions: .*2\.[56]\.0.* score of"
     with pytest.raises(UserError, match=message):
-        _check_signatures(frame(newer, older))
+        _check_signatures(frame(by_version_2_6, by_version_2_5))
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
@@ -151,6 +173,7 @@ def test_a_missing_translation_is_refused_with_its_path(experiment_copy):
     ],
 )
 def test_texts_that_changed_after_scoring_are_refused(experiment_copy, file):
+    """One word is changed; the scores in scores.json are those of the text before."""
     root, settings = experiment_copy
     path = root / file
     path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
@@ -161,6 +184,7 @@ def test_texts_that_changed_after_scoring_are_refused(experiment_copy, file):
 
 
 def test_an_ensemble_is_recorded_with_the_number_of_its_models(experiment_copy):
+    """Small translated with the checkpoints of the updates 10, 20 and 30, tiny with one."""
     root, settings = experiment_copy
     settings = with_ensemble(settings)
     average = settings.system_settings("small").average
@@ -181,8 +205,9 @@ def test_a_notebook_gets_results_without_a_warning(saved_experiment):
 
 
 def test_a_notebook_is_warned_if_settings_changed_after_the_report(saved_experiment):
+    """`bleuprint.results(FOLDER)` is for notebooks: old results are better than an error there."""
     params = saved_experiment.root / "params.yaml"
-    params.write_text(params.read_text().replace("beam: ", "beam: 1"))
+    params.write_text(params.read_text().replace("beam: ", "beam: 1"))  # 2 becomes 12.
 
     with pytest.warns(UserWarning, match="was made with another params.yaml"):
         bleuprint.results(saved_experiment.root)
@@ -198,10 +223,12 @@ def test_a_notebook_is_warned_if_settings_changed_after_the_report(saved_experim
     ],
 )
 def test_damaged_costs_are_refused(saved_experiment, content):
+    """The message is one line that names the file, and no traceback of pandas."""
     root = saved_experiment.root
     (root / "reports/costs.csv").write_bytes(content)
 
-    with pytest.raises(UserError, match=r"^\S+costs\.csv is damaged: [^\n]+$"):
+    one_line = r"^\S+costs\.csv is damaged: [^\n]+$"
+    with pytest.raises(UserError, match=one_line):
         load(root)
 
 
@@ -216,6 +243,7 @@ def test_costs_with_each_row_twice_are_read(saved_experiment):
 
 
 def test_results_are_opened_with_the_settings_of_their_training(experiment_copy):
+    """Nothing has changed since the training, which recorded 500 updates."""
     root, settings = experiment_copy
 
     results = Results.open(settings, Run("tiny", "news-en-de", 1), root)
@@ -224,11 +252,12 @@ def test_results_are_opened_with_the_settings_of_their_training(experiment_copy)
 
 
 def test_results_of_a_training_with_other_settings_are_refused(experiment_copy):
+    """The label smoothing is changed in the settings after the training."""
     root, settings = experiment_copy
     tiny = settings.system_settings("tiny")
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
-    settings = with_systems(settings, {"tiny": smoothed})
+    changed_settings = with_systems(settings, {"tiny": smoothed})
 
     message = r"1/training\.json: out of date: params\.yaml has changed"
     with pytest.raises(UserError, match=message):
-        Results.open(settings, Run("tiny", "news-en-de", 1), root)
+        Results.open(changed_settings, Run("tiny", "news-en-de", 1), root)

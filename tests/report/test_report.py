@@ -88,14 +88,20 @@ def test_the_page_warns_that_a_run_ended_early(experiment_with_early_end):
 def test_the_terminal_notes_that_a_run_ended_early(
     experiment_with_early_end, view, capsys, monkeypatch
 ):
+    """Patience ended the run after 30 of 700 updates, before warmup was over.
+
+    A user of `bleuprint table`, or of `table --all`, must see that its scores are not comparable.
+    """
     monkeypatch.chdir(experiment_with_early_end)
 
     show(view(load(experiment_with_early_end)))
 
-    assert f"{EARLY_END_NOTE}." in on_one_line(capsys.readouterr().out)
+    printed = on_one_line(capsys.readouterr().out)
+    assert f"{EARLY_END_NOTE}." in printed
 
 
 def test_the_report_stage_writes_nine_files(reported_experiment):
+    """DVC expects these files, and fails if one is missing."""
     assert set(report_files(reported_experiment.root)) == {
         "index.html",
         "results.json",
@@ -110,11 +116,13 @@ def test_the_report_stage_writes_nine_files(reported_experiment):
 
 
 def test_table_md_contains_each_score_with_interval_and_signature(reported_experiment):
+    """The expected scores are read from results.json."""
     root = reported_experiment.root
     text = report_text(root, "table.md")
 
     for row in load(root).to_frame().itertuples():
-        if row.metric in ("bleu", "chrf2", "chrf2pp", "ter") and not row.group:
+        is_over_all_lines = not row.group
+        if row.metric in ("bleu", "chrf2", "chrf2pp", "ter") and is_over_all_lines:
             assert f"{row.value:.1f} [{row.ci_low:.1f}, {row.ci_high:.1f}]" in text
             assert f"`{row.signature}`" in text
         elif row.metric == "length_ratio":
@@ -122,12 +130,14 @@ def test_table_md_contains_each_score_with_interval_and_signature(reported_exper
 
 
 def test_table_md_identifies_the_references_of_each_test_set(reported_experiment):
+    """Scores of two papers can be compared if the SHA-256 of the references is the same."""
     root = reported_experiment.root
     text = report_text(root, "table.md")
 
     for run in load(root).runs.itertuples():
         references = root / "data/split" / run.corpus / f"test.{run.test}.{run.target}"
-        assert sha256_of(references)[:12] in text
+        first_digits = sha256_of(references)[:12]
+        assert first_digits in text
 
 
 @pytest.mark.parametrize(
@@ -149,6 +159,7 @@ def test_table_md_names_no_device(reported_experiment):
 
 
 def test_table_tex_has_two_tables_a_caption_and_the_packages_to_load(reported_experiment):
+    """Users include table.tex in a paper. The experiment is named trial_run."""
     text = report_text(reported_experiment.root, "table.tex")
 
     assert text.startswith("% Needs \\usepackage{booktabs,graphicx}.\n")
@@ -158,25 +169,32 @@ def test_table_tex_has_two_tables_a_caption_and_the_packages_to_load(reported_ex
 
 
 def test_counted_operations_are_in_the_tables(reported_experiment):
-    """A training counts its floating-point operations, which no machine changes."""
+    """A training counts its floating-point operations, which are the same on every machine.
+
+    For tiny it counted 4.2 * 10^12, which is the last column of its row.
+    """
     table_md = report_text(reported_experiment.root, "table.md")
     baseline_row = next(
         line for line in table_md.splitlines() if line.startswith("| Baseline: tiny")
     )
-    cells = [cell.strip() for cell in baseline_row.strip("|").split("|")]
+    *_, last_cell = [cell.strip() for cell in baseline_row.strip("|").split("|")]
 
-    assert cells[-1] == "4.2e12"
+    assert last_cell == "4.2e12"
     assert "MFU, model FLOPs utilization" in table_md
     assert "& 4.2e12 &" in report_text(reported_experiment.root, "table.tex")
 
 
 def test_measured_costs_are_in_costs_csv_and_on_the_page(reported_experiment):
-    """Training took 3,725 s on one device with 3e12 sustained operations per second."""
+    """Training took 3,725 s on one device with 3e12 sustained operations per second.
+
+    It needed 1,500,000,000 bytes of memory.
+    """
     root = reported_experiment.root
     costs = pandas.read_csv(root / "reports" / "costs.csv")
 
+    operations = 3725 * 1 * 3e12  # 1.1 * 10^16
     assert costs.train_seconds[0] == 3725.0
-    assert costs.training_flops_by_time[0] == 3725 * 1 * 3e12
+    assert costs.training_flops_by_time[0] == operations
     page = report_text(root, "index.html")
     assert "1.1e16" in page
     assert "1.5 GB" in page
@@ -205,6 +223,7 @@ def write_page_if_outdated(experiment):
 
 
 def test_an_up_to_date_page_is_not_written_again(reported_copy, written_page):
+    """Writing the page takes seconds, and `bleuprint table` checks it each time."""
     modified = written_page.stat().st_mtime_ns
 
     write_page_if_outdated(reported_copy)
@@ -213,6 +232,7 @@ def test_an_up_to_date_page_is_not_written_again(reported_copy, written_page):
 
 
 def test_a_page_that_is_older_than_the_results_is_written_again(reported_copy, written_page):
+    """The time stamp of results.json is set to ten seconds after that of the page."""
     modified = written_page.stat().st_mtime_ns
     ten_seconds_later = written_page.stat().st_mtime + 10
     os.utime(reported_copy.root / RESULTS, (ten_seconds_later, ten_seconds_later))
@@ -223,6 +243,7 @@ def test_a_page_that_is_older_than_the_results_is_written_again(reported_copy, w
 
 
 def test_a_missing_page_is_written(reported_copy, written_page):
+    """A clone has results.json from Git, and the page is not in Git."""
     written_page.unlink()
 
     write_page_if_outdated(reported_copy)
@@ -231,33 +252,42 @@ def test_a_missing_page_is_written(reported_copy, written_page):
 
 
 def test_no_page_is_written_if_translations_are_of_other_results(reported_copy, written_page):
-    """The results may be those of another commit than the translations that the page would show."""
+    """After a checkout, results.json may be of another commit than the translations in results/.
+
+    A page of both would show sentences that do not belong to its scores.
+    """
     written_page.unlink()
-    translations, _ = sorted(reported_copy.root.glob("results/tiny/*/1/hypotheses/*"))[:2]
+    translations = sorted(reported_copy.root.glob("results/tiny/*/1/hypotheses/*"))[0]
     content = translations.read_bytes()
     translations.write_bytes(content.replace(b"a", b"b"))
 
     write_page_if_outdated(reported_copy)
-    is_written_with_other_translations = written_page.exists()
+
+    assert not written_page.exists()
+
     translations.write_bytes(content)
     write_page_if_outdated(reported_copy)
 
-    assert not is_written_with_other_translations
     assert written_page.exists()
 
 
 def test_no_page_is_written_without_the_texts(reported_copy, written_page):
-    """A clone has results.json without the data; not even a temporary file may remain."""
+    """A clone has results.json without the data; not even a temporary file may remain.
+
+    Temporary files of the program have a name that begins with a dot.
+    """
     written_page.unlink()
     shutil.rmtree(reported_copy.root / "data")
 
     write_page_if_outdated(reported_copy)
 
     assert not written_page.exists()
-    assert list(written_page.parent.glob(".*")) == []
+    temporary_files = list(written_page.parent.glob(".*"))
+    assert temporary_files == []
 
 
 def test_no_report_is_written_if_statistics_of_a_data_stage_are_missing(experiment_copy):
+    """Either all files of a report are written, or none: an old table beside a new one misleads."""
     root, settings = experiment_copy
     (root / "data/filter_stats/talks-en-fr/dedup.json").unlink()
 
@@ -270,19 +300,20 @@ def test_no_report_is_written_if_statistics_of_a_data_stage_are_missing(experime
 def test_only_the_page_contains_sentences_of_a_corpus(reported_experiment):
     """Licenses may forbid to publish sentences, so the files that Git stores contain none.
 
-    Each word of the corpora begins with WORD.
+    Each word of the corpora begins with WORD, which no other text contains.
     """
     root = reported_experiment.root
     translations = root / Run("tiny", "news-en-de", 1).results_folder / "hypotheses/test.first.de"
+    samples_of_pairs = root / "data/filter_stats/news-en-de/clean.json"
     assert trees.WORD in translations.read_text("utf-8")
-    assert trees.WORD in (root / "data/filter_stats/news-en-de/clean.json").read_text("utf-8")
+    assert trees.WORD in samples_of_pairs.read_text("utf-8")
 
     files_with_sentences = []
     for name, content in report_files(root).items():
         if trees.WORD.encode() in content:
             files_with_sentences.append(name)
 
-    assert files_with_sentences == [report.HTML_REPORT]
+    assert files_with_sentences == ["index.html"]
 
 
 def test_the_report_stage_writes_the_same_bytes_each_time(reported_copy):
@@ -294,21 +325,24 @@ def test_the_report_stage_writes_the_same_bytes_each_time(reported_copy):
     assert report_files(root) == first_files
 
 
-# The only reports with what a machine measured, such as times.
-MEASURED_REPORTS = {"index.html", "costs.csv"}
-
-
 def test_only_the_page_and_costs_csv_name_the_device(reported_experiment):
+    """Other files must be the same on every machine, since Git compares them.
+
+    The trainings ran on the device "Test CPU".
+    """
     names = set()
     for name, content in report_files(reported_experiment.root).items():
         if b"Test CPU" in content:
             names.add(name)
 
-    assert names == MEASURED_REPORTS
+    assert names == {"index.html", "costs.csv"}
 
 
 def test_costs_csv_keeps_the_times_of_the_same_trainings_if_timings_are_gone(reported_copy):
-    """A colleague who clones the project has costs.csv from Git, but no timings."""
+    """Times are measured in timings/, which Git does not store, and copied to costs.csv.
+
+    A colleague who clones the project and runs `report` must not lose the times in costs.csv.
+    """
     root, settings = reported_copy
     first_files = report_files(root)
     shutil.rmtree(root / "timings")
@@ -320,6 +354,7 @@ def test_costs_csv_keeps_the_times_of_the_same_trainings_if_timings_are_gone(rep
 
 
 def test_only_the_page_and_costs_csv_change_without_any_times(reported_copy):
+    """Times are known from timings/ and costs.csv; here, both are deleted."""
     root, settings = reported_copy
     first_files = report_files(root)
     shutil.rmtree(root / "timings")
@@ -331,7 +366,7 @@ def test_only_the_page_and_costs_csv_change_without_any_times(reported_copy):
     for name, content in report_files(root).items():
         if content != first_files[name]:
             changed.add(name)
-    assert changed == MEASURED_REPORTS
+    assert changed == {"index.html", "costs.csv"}
 
 
 # How far BLEU can rise: that of the references after tokenization and its reversal.
@@ -352,9 +387,13 @@ def experiment_with_low_ceiling(experiment, tmp_path_factory):
 
 
 def test_table_md_notes_a_low_bleu_ceiling_at_the_bleu_scores(experiment_with_low_ceiling):
+    """The BLEU ceiling: what a perfect system would get after preparation changed the references.
+
+    It explains low BLEU scores, so the note stands below these, and only once in the file.
+    """
     text = report_text(experiment_with_low_ceiling, "table.md")
 
-    bleu_part = text.split("## Other scores")[0]
+    bleu_part, *_other_sections = text.split("## Other scores")
     assert bleu_part.count(f"- {CEILING_NOTE}") == 1
     assert text.count("BLEU ceiling") == 1
 
@@ -364,26 +403,34 @@ def test_table_tex_notes_a_low_bleu_ceiling(experiment_with_low_ceiling):
 
 
 def test_the_summary_of_the_page_notes_a_low_bleu_ceiling(experiment_with_low_ceiling):
-    """The part before the colon is a title there."""
+    """On the page, the part of the note before the colon is a title, and has no colon."""
     page = Page(report_text(experiment_with_low_ceiling, "index.html"))
 
     summary = page.sections["summary"]
-    assert summary.count(CEILING_NOTE.replace(":", ".", 1)) == 1
+    title_and_text = CEILING_NOTE.replace(":", ".", 1)
+    assert summary.count(title_and_text) == 1
     assert summary.count("BLEU ceiling") == 1
 
 
 @pytest.mark.parametrize("view", [everything, one_screen])
 def test_the_terminal_notes_a_low_bleu_ceiling(experiment_with_low_ceiling, view, monkeypatch):
+    """Both views of `bleuprint table` show it once, and by its present name."""
     monkeypatch.chdir(experiment_with_low_ceiling)
 
     texts = [on_one_line(part) for part in view(load()) if isinstance(part, str)]
 
-    assert len([text for text in texts if text.startswith(CEILING_NOTE)]) == 1
-    assert "Reachable" not in " ".join(notes.all_notes(load()))  # its name in version 1.0
+    notes_on_ceiling = [text for text in texts if text.startswith(CEILING_NOTE)]
+    assert len(notes_on_ceiling) == 1
+    name_in_version_1_0 = "Reachable"
+    assert name_in_version_1_0 not in " ".join(notes.all_notes(load()))
 
 
 def test_the_table_on_the_terminal_is_shown_without_loading_torch(saved_experiment):
-    """Loading PyTorch takes two seconds, and only the page needs it, to describe the model."""
+    """Loading PyTorch takes two seconds, and only the page needs it, to describe the model.
+
+    A new process shows the table, and ends with status 1 if PyTorch was imported. The page in its
+    folder is newer than the results, so it is not written.
+    """
     root = saved_experiment.root
     (root / "reports" / "index.html").touch()
     code = """

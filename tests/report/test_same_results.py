@@ -54,21 +54,24 @@ def differing_results(first, second):
 
 @pytest.mark.parametrize("metric", ["ter", "bleu"])
 def test_another_score_of_the_same_translations_differs_from_the_stage_score_on(records, metric):
-    changes = {metric: 33.01}
-    other = change_small(records, **changes)
+    """Two reports agree up to the translations: only the stage `score` can be the cause."""
+    other = change_small(records, **{metric: 33.01})
 
     for result in differing_results(records, other):
         assert result.first_differing_stage == "score"
         assert result.differing_names == (metric,)
 
 
-def test_an_external_system_is_not_the_same_as_a_trained_one(records):
+@pytest.mark.parametrize("is_first_report_external", [False, True])
+def test_an_external_system_is_not_the_same_as_a_trained_one(records, is_first_report_external):
+    """In one report, `small` was trained; in the other one, it is an online service."""
     external = change_small(records, about="an online system")
+    first, second = (external, records) if is_first_report_external else (records, external)
 
-    for first, second in ((records, external), (external, records)):
-        result, _ = differing_results(first, second)
-        cause, *_ = result.causes()
-        assert cause == "one is an external system, the other was trained"
+    result, _other_seed = differing_results(first, second)
+
+    first_cause, *_ = result.causes()
+    assert first_cause == "one is an external system, the other was trained"
 
 
 def test_the_description_of_an_external_system_changes_no_result(records):
@@ -90,16 +93,20 @@ def test_the_description_of_an_external_system_changes_no_result(records):
 def test_other_translations_differ_from_the_first_stage_whose_fingerprint_differs(
     records, column, stage, cause
 ):
-    fingerprints = {"hypotheses_sha256": "cd" * 32, column: "ab" * 32}
-    other = change_small(records, **fingerprints)
+    """A report stores the hash of what each stage wrote or read.
 
-    result, _ = differing_results(records, other)
+    The translations differ, and one hash of an earlier stage: this stage is where to look.
+    """
+    other = change_small(records, **{"hypotheses_sha256": "cd" * 32, column: "ab" * 32})
+
+    result, _other_seed = differing_results(records, other)
 
     assert result.first_differing_stage == stage
     assert list(result.causes()) == [cause]
 
 
 def test_a_signature_is_reported_by_the_part_that_differs(records):
+    """A signature such as `nrefs:1|tok:13a|version:2.6.0` says how a score was computed."""
     (signature,) = set(values(records, column="signature"))
     other = changed(
         records,
@@ -107,7 +114,7 @@ def test_a_signature_is_reported_by_the_part_that_differs(records):
         signature=signature.replace("tok:13a", "tok:intl"),
     )
 
-    result, _ = differing_results(records, other)
+    result, _other_seed = differing_results(records, other)
 
     assert result.first_differing_stage == "score"
     assert list(result.causes()) == ["signature tok:13a and tok:intl"]
@@ -133,9 +140,12 @@ def test_versions_and_machines_that_differ_are_reported(result_of_another_machin
     assert machine == "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads"
 
 
-def test_another_machine_is_a_cause_unless_arithmetic_is_portable(result_of_another_machine):
-    """Portable arithmetic gives the same results on every CPU."""
-    _, machine = result_of_another_machine.environment(is_portable=False)
+def test_another_machine_is_a_cause_of_other_results(result_of_another_machine):
+    """Native arithmetic depends on the CPU; the other kind, portable, gives equal results on all.
+
+    The translations differ, and so do PyTorch and the CPU.
+    """
+    _versions, machine = result_of_another_machine.environment(is_portable=False)
 
     assert machine == (
         "machine A CPU, 1 x 2 threads and Another CPU, 1 x 2 threads: native arithmetic rounds "
@@ -144,23 +154,29 @@ def test_another_machine_is_a_cause_unless_arithmetic_is_portable(result_of_anot
 
 
 def test_other_versions_of_the_scorer_are_a_cause(records):
+    """The record says sacreBLEU 2.6.0. The same PyTorch is not mentioned as a cause."""
     other = change_small(records, bleu=34.0, scored_with="torch 2.0.0, sacrebleu 2.7.0")
 
-    result, _ = differing_results(records, other)
+    result, _other_seed = differing_results(records, other)
 
     assert list(result.causes()) == ["scored with sacrebleu 2.6.0 and sacrebleu 2.7.0"]
 
 
 def test_a_machine_that_one_report_does_not_know_is_not_reported(records):
-    other = change_small(records, hypotheses_sha256="cd" * 32, **dict.fromkeys(MACHINE))
+    """Machine and versions are in costs.csv; the other report is results.json alone."""
+    facts_of_machine = dict.fromkeys(["versions", "device", "processes", "threads"])
+    other = change_small(records, hypotheses_sha256="cd" * 32, **facts_of_machine)
 
-    result, _ = differing_results(records, other)
+    result, _other_seed = differing_results(records, other)
 
     assert list(result.environment(is_portable=False)) == []
 
 
 def test_code_is_no_cause_if_settings_and_data_differ(records):
-    """The fingerprint of a training depends on its code, settings and data."""
+    """The fingerprint of a training depends on its code, settings and data.
+
+    It differs here, and so do the hashes of settings and data, which explain it.
+    """
     other = change_small(
         records,
         hypotheses_sha256="cd" * 32,
@@ -169,7 +185,7 @@ def test_code_is_no_cause_if_settings_and_data_differ(records):
         binary_sha256="12" * 32,
     )
 
-    result, _ = differing_results(records, other)
+    result, _other_seed = differing_results(records, other)
 
     assert list(result.causes()) == ["settings", "data"]
 
@@ -206,6 +222,7 @@ def compared_runs():
 
 
 def test_another_file_of_translations_differs_from_the_stage_translate_on(compared_runs):
+    """The translations of the external system `a` are a file, which the stage translate copies."""
     external = compared_runs["external"]
 
     assert not external.is_same

@@ -48,38 +48,51 @@ def step_down_rejections(p_values):
 
 
 def test_corrected_p_values_below_5_percent_are_what_holms_procedure_rejects():
+    """Holm (1979) compares sorted p-values with 5 % / n, 5 % / (n - 1) and so on.
+
+    `step_down_rejections` does that. `holm_correction` corrects the p-values, so that each can be
+    compared with 5 %, and must reject the same ones. There are 200 random families of 1 to 7.
+    """
     rng = random.Random(1)
     for _ in range(200):
         count = rng.randint(1, 7)
-        p_values = [rng.random() ** 3 for _ in range(count)]
+        p_values = [rng.random() ** 3 for _ in range(count)]  # mostly small, as in experiments
+
+        corrected_p_values = holm_correction(p_values)
 
         rejected = set()
-        for index, p_value in enumerate(holm_correction(p_values)):
+        for index, p_value in enumerate(corrected_p_values):
             if p_value < 0.05:
                 rejected.add(index)
-
         assert rejected == step_down_rejections(p_values)
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 10])
 def test_the_paired_t_test_is_that_of_scipy(seeds):
+    """Two systems have random BLEU scores with each seed."""
     rng = random.Random(seeds)
     better = [rng.gauss(30.4, 1) for _ in range(seeds)]
     worse = [rng.gauss(30, 1) for _ in range(seeds)]
     differences = [first - second for first, second in zip(better, worse, strict=True)]
 
-    assert paired_t_test(differences) == pytest.approx(ttest_rel(better, worse).pvalue, rel=1e-9)
+    p_value = paired_t_test(differences)
+
+    assert p_value == pytest.approx(ttest_rel(better, worse).pvalue, rel=1e-9)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("sign", [pytest.param(1, id="better"), pytest.param(-1, id="worse")])
 def test_the_paired_t_test_agrees_with_a_printed_table(sign):
     """For 2 degrees of freedom, tables list 4.303 as the two-sided 5 % point of t.
 
-    Three differences m - 1, m and m + 1 have t = m * sqrt 3.
+    Three differences m - 1, m and m + 1 have the mean m and the standard deviation 1, and so
+    t = m / (1 / sqrt 3).
     """
-    m = sign * 4.303 / math.sqrt(3)
+    t = sign * 4.303
+    m = t / math.sqrt(3)
 
-    assert paired_t_test([m - 1, m, m + 1]) == pytest.approx(0.05, abs=1e-4)
+    p_value = paired_t_test([m - 1, m, m + 1])
+
+    assert p_value == pytest.approx(0.05, abs=1e-4)
 
 
 @pytest.mark.parametrize("differences", [[0.0, 0.0, 0.0], [0.5, 0.5]])
@@ -111,6 +124,7 @@ def one_seed_bleu(one_seed):
 
 
 def test_scores_are_in_the_order_of_the_records(one_seed_bleu):
+    """Tables list systems as params.yaml does: here base, good and fair, not sorted by name."""
     assert list(one_seed_bleu) == [
         ("base", "first"),
         ("base", "second"),
@@ -129,7 +143,6 @@ def test_the_baseline_has_no_difference(one_seed_bleu):
 @pytest.mark.parametrize(
     ("row", "difference", "p", "p_holm", "mark"),
     [
-        # Of two p-values on a test set, the smaller one is doubled.
         pytest.param(("good", "first"), 2.5, 0.01, 0.02, "‡", id="significant after correction"),
         pytest.param(("good", "second"), 1.0, 0.04, 0.08, "†", id="significant before correction"),
         pytest.param(("fair", "first"), -1.0, 0.03, 0.03, "‡", id="significantly worse"),
@@ -139,6 +152,10 @@ def test_the_baseline_has_no_difference(one_seed_bleu):
 def test_one_seed_is_tested_by_the_bootstrap_and_corrected_on_each_test_set(
     one_seed_bleu, row, difference, p, p_holm, mark
 ):
+    """On each of two test sets, the systems good and fair are tested against base.
+
+    Of two p-values, Holm's correction doubles the smaller one.
+    """
     score = one_seed_bleu[row]
 
     assert score.baseline == "base"
@@ -158,6 +175,7 @@ def test_one_seed_has_a_standard_error_but_no_deviation(one_seed_bleu):
 
 
 def test_one_seed_keeps_its_value_and_interval(one_seed_bleu):
+    """The record of `good` says BLEU 32.5 [31.5, 34.5]; several seeds would be averaged."""
     score = one_seed_bleu["good", "first"]
 
     assert score.value == 32.5
@@ -176,11 +194,15 @@ def test_human_agreement_is_unknown_for_a_difference_that_is_not_significant(one
 
 
 def test_human_agreement_has_other_coefficients_for_chrf2(one_seed):
-    """The difference in chrF2 is 1.0, too; a study of TER does not exist."""
-    chrf = score_of(one_seed, "good", "chrf2", test="second")
+    """Human agreement: the percentage of people who would also prefer the better system.
+
+    Kocmi et al. (2024) fitted a curve for chrF2 and none for TER. The difference is 1.0 in both.
+    """
+    chrf2 = score_of(one_seed, "good", "chrf2", test="second")
     ter = score_of(one_seed, "good", "ter", test="second")
 
-    assert chrf.agreement == pytest.approx(93 / (1 + math.exp(-1.1142732)), abs=1e-5)
+    expected_for_chrf2 = 93 / (1 + math.exp(-1.1142732 * 1.0))
+    assert chrf2.agreement == pytest.approx(expected_for_chrf2, abs=1e-5)
     assert math.isnan(ter.agreement)
 
 
@@ -211,7 +233,7 @@ def test_the_seeds_of_a_system_become_one_row(three_seeds):
 
 
 def test_the_value_of_several_seeds_is_their_mean(three_seeds):
-    """In these records, chrF2 is 20 above BLEU, and TER 9 below it."""
+    """`good` has BLEU 31.0, 32.5 and 30.2. In each record, chrF2 is 20 higher, and TER 9 lower."""
     mean_bleu = (31.0 + 32.5 + 30.2) / 3
 
     assert score_of(three_seeds, "good").value == pytest.approx(mean_bleu)
@@ -220,24 +242,33 @@ def test_the_value_of_several_seeds_is_their_mean(three_seeds):
 
 
 def test_several_seeds_have_a_deviation_but_no_interval(three_seeds):
+    """An interval over lines is that of one training; three trainings differ by their seed, too."""
     score = score_of(three_seeds, "good")
 
-    assert score.deviation == pytest.approx(statistics.stdev(GOOD_BLEU))
+    assert score.deviation == pytest.approx(statistics.stdev([31.0, 32.5, 30.2]))
     assert math.isnan(score.ci_low)
     assert math.isnan(score.ci_high)
 
 
 def test_several_seeds_are_tested_by_a_paired_t_test(three_seeds):
-    """The p-values of the single seeds, 0.9 each, are not used. Holm's correction doubles p."""
+    """Runs with the same seed are a pair. The p-values over lines, 0.9 for each seed, do not count.
+
+    Two systems are tested; Holm's correction doubles the smaller p-value, that of `good`.
+    """
+    base_bleu = [30.0, 31.0, 29.5]
+    good_bleu = [31.0, 32.5, 30.2]
+
     score = score_of(three_seeds, "good")
 
     assert score.difference == pytest.approx((1.0 + 1.5 + 0.7) / 3, abs=1e-6)
-    assert score.p == pytest.approx(ttest_rel(GOOD_BLEU, BASE_BLEU).pvalue, abs=1e-6)
-    assert score.p_holm == pytest.approx(2 * score.p, abs=2e-6)
+    p_value = ttest_rel(good_bleu, base_bleu).pvalue
+    assert score.p == pytest.approx(p_value, abs=1e-6)
+    assert score.p_holm == pytest.approx(2 * p_value, abs=2e-6)
     assert score.mark == "†"
 
 
 def test_seeds_with_the_scores_of_the_baseline_are_not_significant(three_seeds):
+    """`same` has the BLEU of base with each seed; a t-test of equal differences divides by 0."""
     score = score_of(three_seeds, "same")
 
     assert score.difference == 0.0
@@ -296,7 +327,10 @@ def test_the_p_value_of_an_external_system_is_the_largest_over_seeds(
     ],
 )
 def test_human_agreement_is_known_and_explained_for_natural_languages(corpus, p_value, is_known):
-    """The corpus `copy` consists of random symbols, whose translations people cannot judge."""
+    """Human agreement: the percentage of people who would also prefer the better system.
+
+    The corpus `copy` consists of random symbols, whose translations people cannot judge.
+    """
     records = frame(
         record("base", corpus, "only", 30.0),
         record("other", corpus, "only", 32.0, **against("base", p_value)),
@@ -304,12 +338,16 @@ def test_human_agreement_is_known_and_explained_for_natural_languages(corpus, p_
 
     has_agreement = not math.isnan(score_of(records, "other").agreement)
     has_note = any(note.startswith("Human agreement") for note in all_notes(records))
+
     assert has_agreement == is_known
     assert has_note == is_known
 
 
 def test_an_only_system_has_no_difference():
-    score = score_of(frame(record("base", "news-en-de", "only", 30.0)), "base")
+    """An experiment with one system has no baseline to compare it with."""
+    records = frame(record("base", "news-en-de", "only", 30.0))
+
+    score = score_of(records, "base")
 
     assert math.isnan(score.difference)
     assert math.isnan(score.p)
@@ -327,13 +365,14 @@ def scores_with_published_number():
 
 
 def test_a_published_number_becomes_rows_of_its_metrics(scores_with_published_number):
+    """Paper reports 31.25 BLEU with the tokenizer intl, and the perplexity 4."""
     rows = scores_with_published_number[scores_with_published_number.is_published]
 
     assert set(rows.row_name) == {"Paper (published)"}
     assert set(rows.task) == {"news-en-de"}
     assert dict(zip(rows.metric, rows.score_text, strict=True)) == {
         "intl": "31.25",
-        "loss": "1.386",  # log 4
+        "loss": f"{math.log(4):.3f}",
         "perplexity": "4.00",
     }
 

@@ -40,24 +40,33 @@ def deviation_of(root, records):
 def test_the_deviation_over_seeds_is_pooled_over_systems_and_reports(
     tmp_path, first_report, second_report
 ):
-    """The median of the variances 0.08, 0.08, 0.08 and 0.72 counts, so no outlier does."""
+    """Four systems with two seeds have the variances 0.08 and 0.08, and 0.72 and 0.08.
+
+    Their median is 0.08; a mean would follow the outlier 0.72. For two seeds, the variance is
+    chi-squared distributed, so its median is divided by that of chi-squared.
+    """
     first_report.save(tmp_path / REPORTS / "a" / RESULTS.name)
     second_report.save(tmp_path / REPORTS / "b" / RESULTS.name)
 
-    expected = (0.08 / CHI_SQUARED_MEDIAN) ** 0.5
-    assert deviation_of(tmp_path, first_report) == pytest.approx(expected)
+    deviation = deviation_of(tmp_path, first_report)
+
+    median_variance = 0.08
+    assert deviation == pytest.approx((median_variance / CHI_SQUARED_MEDIAN) ** 0.5)
 
 
 def test_a_report_with_one_seed_does_not_change_the_deviation(
     tmp_path, first_report, second_report
 ):
+    """The two other reports give the median variance 0.08; one seed has no variance."""
     one_seed = first_report.select_runs(first_report.runs.seed == 1)
     one_seed.save(tmp_path / RESULTS)
     first_report.save(tmp_path / REPORTS / "a" / RESULTS.name)
     second_report.save(tmp_path / REPORTS / "b" / RESULTS.name)
 
-    expected = (0.08 / CHI_SQUARED_MEDIAN) ** 0.5
-    assert deviation_of(tmp_path, first_report) == pytest.approx(expected)
+    deviation = deviation_of(tmp_path, first_report)
+
+    median_variance = 0.08
+    assert deviation == pytest.approx((median_variance / CHI_SQUARED_MEDIAN) ** 0.5)
 
 
 def test_one_seed_has_no_deviation(tmp_path, first_report):
@@ -68,21 +77,27 @@ def test_one_seed_has_no_deviation(tmp_path, first_report):
 
 
 def test_an_external_system_does_not_change_the_deviation(tmp_path, first_report, second_report):
-    """It has the same score with each seed, which says nothing about the variance."""
+    """Its translations are a file, with the same BLEU 30.0 for each seed: a variance of 0.
+
+    It takes the place of a trained system with the variance 0.08, so 0.08, 0.72 and 0.08 remain.
+    """
     external = changed(first_report, {"system": "tiny"}, about="a.txt", bleu=30.0)
     external.save(tmp_path / REPORTS / "a" / RESULTS.name)
     second_report.save(tmp_path / REPORTS / "b" / RESULTS.name)
 
-    expected = (0.08 / CHI_SQUARED_MEDIAN) ** 0.5
-    assert deviation_of(tmp_path, first_report) == pytest.approx(expected)
+    deviation = deviation_of(tmp_path, first_report)
+
+    median_variance = 0.08
+    assert deviation == pytest.approx((median_variance / CHI_SQUARED_MEDIAN) ** 0.5)
 
 
 def test_the_deviation_is_unbiased_although_one_system_is_unstable(tmp_path):
-    """300 systems have the deviation 0.5, and one has 50."""
+    """The BLEU of 300 systems varies over seeds with the deviation 0.5, that of one with 50."""
     rng = np.random.default_rng(1)
     rows = []
     for number in range(301):
-        deviation = 0.5 if number < 300 else 50.0
+        is_unstable = number == 300
+        deviation = 50.0 if is_unstable else 0.5
         for seed in (1, 2, 3):
             bleu = 30 + deviation * rng.normal()
             rows.append(record(f"s{number}", "news-en-de", "first", bleu, seed=seed))
@@ -94,8 +109,11 @@ def test_the_deviation_is_unbiased_although_one_system_is_unstable(tmp_path):
 
 
 def test_the_largest_difference_between_two_seeds_follows_from_the_deviation():
-    """In 95 % of cases, two values differ by less than 1.96 deviations of their difference."""
-    deviation_of_a_difference = 2**0.5 * 0.3
-    expected = 1.96 * deviation_of_a_difference
+    """In 95 % of cases, two values differ by less than 1.96 deviations of their difference.
 
-    assert largest_seed_difference(0.3) == pytest.approx(expected, abs=1e-4)
+    BLEU varies with the deviation 0.3, so a difference of two values varies with sqrt(2) * 0.3.
+    """
+    difference = largest_seed_difference(deviation=0.3)
+
+    deviation_of_a_difference = 2**0.5 * 0.3
+    assert difference == pytest.approx(1.96 * deviation_of_a_difference, abs=1e-4)

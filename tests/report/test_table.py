@@ -48,6 +48,11 @@ def test_stacked_tables_share_columns_with_the_same_head(stacked):
 
 
 def test_each_stacked_table_follows_its_title(stacked):
+    """Tables of different test sets become one, so that they share the columns.
+
+    The fixture stacks the tables `one` with the columns a, b, c, and `two` with b and d. The title
+    of `two` has a cell of its own. Rows and columns without any value are removed.
+    """
     assert texts_of(stacked) == [
         ["one", "", "", ""],
         ["x", "1", "2", DASH],
@@ -60,13 +65,15 @@ def test_stacked_rows_keep_their_kind(stacked):
     assert [row.kind for row in stacked.rows] == [TITLE_ROW, "", TITLE_ROW, "baseline"]
 
 
-def test_stacked_cells_keep_the_mark_of_the_best_and_titles_are_marked(stacked):
-    marked_columns = []
+def test_stacked_cells_keep_the_mark_of_the_best_and_titles_are_bold(stacked):
+    """The best score, `4` in the column d of the last row, was bold before stacking."""
+    bold_columns_by_row = {}
     for row in stacked.rows:
-        labels = [column.label for column in stacked.columns if row.cell(column).is_bold]
-        marked_columns.append(labels)
+        name, *_ = stacked.texts(row)
+        bold_columns = [column.label for column in stacked.columns if row.cell(column).is_bold]
+        bold_columns_by_row[name] = bold_columns
 
-    assert marked_columns == [["System"], [], ["System"], ["d"]]
+    assert bold_columns_by_row == {"one": ["System"], "x": [], "two": ["System"], "z": ["d"]}
 
 
 def test_a_cell_that_a_stacked_table_lacks_has_no_value(stacked):
@@ -77,6 +84,7 @@ def test_a_cell_that_a_stacked_table_lacks_has_no_value(stacked):
 
 
 def test_a_table_is_split_by_the_texts_of_a_column():
+    """A table of systems on two corpora becomes a table for each corpus, without its column."""
     rows = [["x", "de", "1"], ["x", "fr", "2"], ["y", "de", "3"]]
     table = text_table(["System", "Corpus"], ["n"], rows)
 
@@ -89,12 +97,14 @@ def test_a_table_is_split_by_the_texts_of_a_column():
 
 
 def test_a_column_without_a_value_is_removed():
+    """System b lacks a score, and no system has a value in the column `empty`."""
     name = Column("System")
     empty = Column("empty")
     score = Column("score")
-    rows = [Row({name: Cell("a"), score: Cell("1", is_bold=True)}), Row({name: Cell("b")})]
+    row_of_a = Row({name: Cell("a"), score: Cell("1", is_bold=True)})
+    row_of_b = Row({name: Cell("b")})
 
-    table = Table([name, empty, score], rows).without_empty_columns()
+    table = Table([name, empty, score], [row_of_a, row_of_b]).without_empty_columns()
 
     assert table.columns == [name, score]
     assert texts_of(table) == [["a", "1"], ["b", DASH]]
@@ -102,11 +112,13 @@ def test_a_column_without_a_value_is_removed():
 
 
 def test_all_columns_without_a_value_are_removed():
+    """The only row has a name, and neither of two scores."""
     name = Column("System")
-    empty = Column("empty")
-    score = Column("score")
+    bleu = Column("BLEU")
+    ter = Column("TER")
+    row = Row({name: Cell("b")})
 
-    table = Table([name, empty, score], [Row({name: Cell("b")})]).without_empty_columns()
+    table = Table([name, bleu, ter], [row]).without_empty_columns()
 
     assert table.columns == [name]
 
@@ -119,11 +131,15 @@ def test_all_columns_without_a_value_are_removed():
     ],
 )
 def test_the_name_of_a_group_spans_the_columns_up_to_the_next_text(columns_with_text, span):
+    """The title of a group of rows is often longer than the first column is wide.
+
+    It may extend over the empty cells at its right, as `colspan` in HTML does.
+    """
     columns = [Column("System", is_text=True), Column("a"), Column("b"), Column("c")]
     cells = {}
     for column in columns:
         if column.label in columns_with_text:
             cells[column] = Cell("text")
-    row = Row(cells, TITLE_ROW)
+    title_row = Row(cells, TITLE_ROW)
 
-    assert Table(columns, [row]).name_span(row) == span
+    assert Table(columns, [title_row]).name_span(title_row) == span

@@ -96,7 +96,11 @@ def bleu_of(records, system, corpus):
 
 @pytest.mark.usefixtures("all_samples")
 def test_all_rows_of_a_task_are_tested_against_its_first_row_as_sacrebleu_does(experiment):
-    """The baseline is the first system on the first preparation."""
+    """Two corpora prepare the same text in two ways and have the same test set: they are a task.
+
+    Two systems on each are four rows, and the first one, tiny on bpe-en-de, is the baseline. The
+    expected p-values are those of sacreBLEU's paired bootstrap test.
+    """
     root, settings = experiment
     outputs = []
     for system, corpus in WRONG_WORDS:
@@ -108,7 +112,7 @@ def test_all_rows_of_a_task_are_tested_against_its_first_row_as_sacrebleu_does(e
 
     records = collect(settings, root)
 
-    other_rows = list(WRONG_WORDS)[1:]
+    _baseline_row, *other_rows = WRONG_WORDS
     for (system, corpus), expected, p_holm in zip(
         other_rows, others, corrected_p_values, strict=True
     ):
@@ -133,6 +137,10 @@ def scores(experiment):
 
 
 def test_each_system_and_preparation_is_a_row_of_the_table(scores):
+    """The corpora bpe-en-de and words-en-de are two preparations of one text, with one test set.
+
+    The rows without a corpus are those of a third corpus, which has a test set of its own.
+    """
     assert list(rows_of(wide_bleu_table(scores))) == [
         "Baseline: tiny, bpe-en-de",
         "tiny, words-en-de",
@@ -144,10 +152,15 @@ def test_each_system_and_preparation_is_a_row_of_the_table(scores):
 
 
 def test_preparations_of_one_test_set_share_the_columns_of_the_table(scores):
+    """The corpora bpe-en-de and words-en-de have one test set, and talks-en-de another one.
+
+    Trainings of tiny took 4.2 * 10^12 operations, those of small 9.9 * 10^13.
+    """
     rows = {}
     for name, cells in rows_of(wide_bleu_table(scores)).items():
         rows[name.removeprefix("Baseline: ")] = cells
 
+    flops = {"tiny": "4.2e12", "small": "9.9e13"}
     for score in bleu_rows(scores):
         if score.corpus == "talks-en-de":
             columns = "talks-en-de, only"
@@ -156,7 +169,7 @@ def test_preparations_of_one_test_set_share_the_columns_of_the_table(scores):
         cells = rows[score.row_name]
         assert cells[f"{columns} BLEU"] == score.score_text
         assert cells[f"{columns} Δ BLEU"] == (score.difference_text or DASH)
-        assert cells[f"{columns} FLOPs"] == ("4.2e12" if score.system == "tiny" else "9.9e13")
+        assert cells[f"{columns} FLOPs"] == flops[score.system]
 
 
 def test_rows_of_another_task_have_no_score_in_the_columns_of_a_task(scores):
@@ -180,6 +193,10 @@ def records_with_a_changed_reference(experiment_copy):
 def test_corpora_whose_references_differ_in_one_line_are_different_tasks(
     records_with_a_changed_reference,
 ):
+    """A space at the end of one reference is enough: scores of both corpora are not comparable.
+
+    Each corpus then has its own group of columns, and rows are named after the system alone.
+    """
     table = wide_bleu_table(score_frame(records_with_a_changed_reference))
 
     groups = [column.group for column in table.columns[1:]]
@@ -224,23 +241,20 @@ def test_table_md_depends_on_the_records_alone(experiment, reports):
 
 
 def test_sentences_are_shown_with_the_translations_of_all_preparations(experiment):
+    """The corpora bpe-en-de and words-en-de are two preparations of one text, with one test set."""
     root, settings = experiment
     data = ReportData(settings, collect(settings, root), root)
 
-    sentences_of_both, _ = lines_of_sets(data)
+    sentences_of_both, _sentences_of_talks = lines_of_sets(data)
 
-    assert sentences_of_both.outputs == {
+    expected = {
         "tiny, bpe-en-de": read_translations(root, "tiny", "bpe-en-de"),
         "tiny, words-en-de": read_translations(root, "tiny", "words-en-de"),
         "small, bpe-en-de": read_translations(root, "small", "bpe-en-de"),
         "small, words-en-de": read_translations(root, "small", "words-en-de"),
     }
-    assert list(sentences_of_both.outputs) == [
-        "tiny, bpe-en-de",
-        "tiny, words-en-de",
-        "small, bpe-en-de",
-        "small, words-en-de",
-    ]
+    assert sentences_of_both.outputs == expected
+    assert list(sentences_of_both.outputs) == list(expected)  # in this order
 
 
 def last_table(parts):
@@ -256,6 +270,7 @@ def shows_sentences(parts):
 
 @pytest.mark.usefixtures("all_samples")
 def test_compare_tests_two_preparations_of_one_test_set(experiment_copy, monkeypatch):
+    """A row of the report is named `SYSTEM, CORPUS`; the user may omit the space."""
     root, settings = experiment_copy
     records = collect(settings, root)
     records.save(root / RESULTS)
@@ -265,14 +280,18 @@ def test_compare_tests_two_preparations_of_one_test_set(experiment_copy, monkeyp
 
     assert parts[0] == "tiny, bpe-en-de and tiny, words-en-de"
     (cells,) = [texts for texts in last_table(parts) if texts[2] == "BLEU"]
-    expected = bleu_of(records, "tiny", "words-en-de")
+    in_report = bleu_of(records, "tiny", "words-en-de")
     difference, p_value = cells[5:7]
-    assert difference == f"{expected.difference:+.1f}"
-    assert p_value.split()[0] == f"{expected.p:.3f}"
+    assert difference == f"{in_report.difference:+.1f}"
+    assert p_value.split()[0] == f"{in_report.p:.3f}"
     assert shows_sentences(parts)
 
 
 def test_compare_does_not_test_systems_on_different_test_sets(experiment_copy, monkeypatch):
+    """The corpora bpe-en-de and talks-en-de have different test sets.
+
+    Their scores are shown without a p-value, and no sentence can be shown with both translations.
+    """
     root, settings = experiment_copy
     collect(settings, root).save(root / RESULTS)
     monkeypatch.chdir(root)
@@ -344,8 +363,12 @@ def test_a_significant_difference_has_the_decimals_to_differ_from_zero(
         pytest.param(40.0, 0.001, "+0.0 n.s. p=0.001", id="no difference"),
     ],
 )
-def test_a_difference_of_zero_has_no_significance_mark(bleu, p_value, text):
-    """‡ marks a significant difference, here from the baseline's 40.0 BLEU."""
+def test_a_difference_that_rounds_to_zero_is_shown_with_its_sign(bleu, p_value, text):
+    """The baseline has 40.0 BLEU. ‡ marks a significant difference, and n.s. all others.
+
+    Differences have one decimal. `+0.0‡` would not say which system is better, so a significant one
+    gets a second decimal. A difference of exactly 0 is never marked.
+    """
     records = frame(
         record("tiny", "news-en-de", "only", 40.0),
         record("small", "news-en-de", "only", bleu, **against("tiny", p_value)),
@@ -405,6 +428,10 @@ def test_a_row_names_the_corpus_only_if_its_task_has_several(tasks):
 
 
 def test_a_task_with_several_language_pairs_is_named_without_languages():
+    """Corpora with the same test sets are a task, named after the languages if there is one pair.
+
+    The corpora `many` and `more` have test sets of two pairs, with the same references r1 and r2.
+    """
     many_rows = [
         task_row("many", "en-de-news", "en-de", "r1"),
         task_row("many", "de-fr-news", "de-fr", "r2"),
@@ -414,5 +441,8 @@ def test_a_task_with_several_language_pairs_is_named_without_languages():
         task_row("more", "de-fr-news", "de-fr", "r2"),
     ]
 
-    assert task_names(pd.DataFrame(many_rows)) == {"many": "many"}
-    assert task_names(pd.DataFrame(many_rows + more_rows)) == {"many": "many, …", "more": "many, …"}
+    name_of_one = task_names(pd.DataFrame(many_rows))
+    names_of_both = task_names(pd.DataFrame(many_rows + more_rows))
+
+    assert name_of_one == {"many": "many"}
+    assert names_of_both == {"many": "many, …", "more": "many, …"}

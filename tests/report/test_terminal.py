@@ -97,7 +97,7 @@ def test_the_table_names_no_weak_points_if_there_are_none(project):
 
 
 def test_the_table_names_weak_points_of_the_experiment(project, tmp_path):
-    """Forty lines are too few for small differences."""
+    """Results.json is changed to say that test sets have 40 lines, which a warning calls few."""
     root = shutil.copytree(project, tmp_path / "weak")
     results = root / "reports" / "results.json"
     content = json.loads(results.read_text("utf-8"))
@@ -105,9 +105,11 @@ def test_the_table_names_weak_points_of_the_experiment(project, tmp_path):
         run["lines"] = 40
     results.write_text(json.dumps(content), "utf-8")
 
-    text = " ".join(print_table(root).split())
+    printed = print_table(root)
 
-    assert "Weak points (see reports/index.html): Few test lines: only large differences sh" in text
+    on_one_line = " ".join(printed.split())
+    weak_points = "Weak points (see reports/index.html): Few test lines: only large differences sh"
+    assert weak_points in on_one_line
 
 
 def numbers_in(text):
@@ -122,27 +124,37 @@ def two_systems_table():
 
 
 def test_a_wide_terminal_shows_all_columns_side_by_side(two_systems_table):
+    """Two systems on three test sets have six scores; one of them differs from the other.
+
+    In a table of several parts, the head `System` would appear several times.
+    """
     text = show_in_process(two_systems_table, columns=200)
 
-    scores = 6
+    scores = 2 * 3
     differences = 3
     p_values = 3
-    flops = 6
+    flops = 2 * 3
     assert text.count("System") == 1
     assert len(numbers_in(text)) == scores + differences + p_values + flops
 
 
 @pytest.mark.parametrize("width", [40, 60])
 def test_a_narrow_terminal_shows_all_numbers_in_several_parts(two_systems_table, width):
+    """The columns that do not fit stand below the others; each part begins with `System` again."""
+    all_numbers = numbers_in(show_in_process(two_systems_table, columns=200))
+
     text = show_in_process(two_systems_table, columns=width)
 
     assert all(len(line) <= width for line in text.split("\n"))
     assert text.count("System") > 1
-    assert numbers_in(text) == numbers_in(show_in_process(two_systems_table, columns=200))
+    assert numbers_in(text) == all_numbers
 
 
 def test_texts_are_left_and_numbers_right_in_their_column():
-    """Characters of 東京 are twice as wide; [b] must not be taken for markup of Rich."""
+    """Characters of 東京 are twice as wide as letters on a terminal.
+
+    The library Rich, which prints the table, would read [b] as bold type.
+    """
     rows = [("[b]one[/b]", "12", "3"), ("東京", "4", "5")]
     table = text_table(["name"], ["n", "a long head"], rows)
 
@@ -157,9 +169,14 @@ def test_texts_are_left_and_numbers_right_in_their_column():
 
 
 def test_the_table_has_no_colors_in_a_pipe(project):
+    """The test reads the output of `bleuprint table` through a pipe, as `| grep` does.
+
+    A color begins with the character ESC, which grep would print as garbage.
+    """
     text = print_table(project)
 
-    assert "\x1b" not in text
+    escape = "\x1b"
+    assert escape not in text
     assert "+10.0‡ p=0.001" in text
     assert "─" in text
 
@@ -183,11 +200,12 @@ def test_a_folder_that_is_not_a_project_is_refused(empty_project):
 
 
 def test_a_project_without_results_is_refused(project, empty_project):
+    """The folder contains params.yaml, and nothing has been run yet."""
     copy_files(project, empty_project, "params.yaml")
 
-    assert print_table(empty_project, status=1) == (
-        "bleuprint: error: reports/results.json: no such file; run: make reproduce\n"
-    )
+    error = print_table(empty_project, status=1)
+
+    assert error == "bleuprint: error: reports/results.json: no such file; run: make reproduce\n"
 
 
 @pytest.fixture
@@ -224,7 +242,10 @@ def test_the_short_table_says_where_to_read_more(project_with_published_number, 
 
 
 def test_the_table_is_shown_if_the_page_cannot_be_written(project, monkeypatch, capsys):
-    """The command also writes the page if it is out of date, which may fail on other disks."""
+    """`bleuprint table` also writes the page if it is out of date.
+
+    On a disk that can only be read, this fails, and the user should still see the table.
+    """
 
     def refuse_to_write(*_):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), "reports/.index.html")
@@ -250,12 +271,15 @@ def test_the_table_is_shown_if_the_page_cannot_be_written(project, monkeypatch, 
     ],
 )
 def test_results_of_other_settings_are_refused(project, empty_project, old, new):
+    """Params.yaml is edited after the results were made; the table must not pass as that of it."""
     copy_files(project, empty_project, "reports/results.json")
     params = (project / "params.yaml").read_text("utf-8")
     assert old in params
     (empty_project / "params.yaml").write_text(params.replace(old, new), encoding="utf-8")
 
-    assert print_table(empty_project, status=1) == (
+    error = print_table(empty_project, status=1)
+
+    assert error == (
         "bleuprint: error: reports/results.json: was made with another params.yaml; run: make "
         "reproduce, or if it runs nothing: dvc repro --force --single-item report\n"
     )
@@ -285,10 +309,15 @@ def table_with_an_empty_cell():
 def test_a_part_of_a_table_shows_only_rows_with_a_value_and_their_groups(
     table_with_an_empty_cell,
 ):
-    """In 13 columns, BLEU and chrF2 need a part each, and `one` has no chrF2."""
+    """13 characters have room for one score, so the table has a part for BLEU and one for chrF2.
+
+    System `one`, the only one of the group en-de, has no chrF2.
+    """
     text = show_in_process(table_with_an_empty_cell, columns=13)
 
-    assert first_words(text) == [["en-de", "one", "en-fr", "both"], ["en-fr", "both"]]
+    bleu_part, chrf2_part = first_words(text)
+    assert bleu_part == ["en-de", "one", "en-fr", "both"]
+    assert chrf2_part == ["en-fr", "both"]
 
 
 def test_a_table_in_one_part_shows_a_dash_for_a_missing_value(table_with_an_empty_cell):
@@ -298,9 +327,10 @@ def test_a_table_in_one_part_shows_a_dash_for_a_missing_value(table_with_an_empt
 
 
 def test_a_long_name_takes_several_lines():
+    """A name may take a part of the 60 characters, so that numbers still fit at its right."""
     table = text_table(["System"], ["n"], [("ten chars " * 3, "1")])
 
-    _, _, *rows = show_in_process(table, columns=60).strip("\n").split("\n")
+    _heads, _line, *rows = show_in_process(table, columns=60).strip("\n").split("\n")
 
     assert rows == [
         "ten chars ten chars   1",
@@ -324,12 +354,15 @@ def four_columns():
 
 
 def test_each_part_of_a_table_repeats_the_names_of_groups(four_columns):
+    """50 characters have room for two of four columns.
+
+    In the columns of the second part, tiny has no value, so its row is left out there.
+    """
     text = show_in_process(four_columns, columns=50)
 
-    assert first_words(text) == [
-        ["en-de", "small", "en-fr", "big", "tiny"],
-        ["en-de", "small", "en-fr", "big"],
-    ]
+    first_part, second_part = first_words(text)
+    assert first_part == ["en-de", "small", "en-fr", "big", "tiny"]
+    assert second_part == ["en-de", "small", "en-fr", "big"]
 
 
 def test_each_part_of_a_table_has_the_columns_that_fit(four_columns):
@@ -361,12 +394,18 @@ def test_latex_is_ascii_with_balanced_braces(table_tex):
 
 
 def test_each_row_of_a_latex_table_has_a_cell_for_each_column(table_tex):
-    tables = table_tex.split("\\begin{table}")[1:]
+    r"""LaTeX refuses a row with more cells than `\begin{tabular}{lrr}` lists columns.
+
+    `table_tex` is table.tex with a table of scores and one of costs.
+    """
+    _text_before, *tables = table_tex.split("\\begin{table}")
+
     assert len(tables) == 2
     for table in tables:
         (columns,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", table)
         _, body = table.split("\\midrule\n", maxsplit=1)
-        rows = [line for line in body.split("\n") if line.endswith("\\\\")]
+        end_of_row = "\\\\"
+        rows = [line for line in body.split("\n") if line.endswith(end_of_row)]
         assert len(rows) >= 2
         for row in rows:
             assert row.count(" & ") == len(columns) - 1
