@@ -160,6 +160,12 @@ def write_ceiling(root, corpus, references, printed, edits, tokenize, units):
 def test_the_ceiling_is_the_bleu_of_what_a_perfect_system_prints(
     tmp_path, corpus, references, printed, edits, tokenize, units, lossy_step, help_text
 ):
+    """The BLEU ceiling: what a system gets that translates perfectly.
+
+    It learns from prepared text, so it prints the references as preparation changes them.
+    SacreBLEU's score of `printed` is the expected ceiling. A note names the step that loses points
+    and how to raise the ceiling.
+    """
     scores = write_ceiling(tmp_path, corpus, references, printed, edits, tokenize, units)
 
     expected = sacrebleu_score(tmp_path, references, printed)
@@ -183,9 +189,19 @@ def test_the_ceiling_is_the_bleu_of_what_a_perfect_system_prints(
 def test_a_vocabulary_with_bytes_has_a_ceiling_of_100_and_no_note(
     tmp_path, corpus, references, edits
 ):
-    """What a system prints then equals the references."""
+    """The BLEU ceiling: what a system gets that translates perfectly.
+
+    A vocabulary with bytes can write every character. Nothing changes the references, so a perfect
+    system prints exactly them.
+    """
     scores = write_ceiling(
-        tmp_path, corpus, references, references, edits, NO_TOKENIZER, BYTE_VOCABULARY
+        tmp_path,
+        corpus,
+        references,
+        printed=references,
+        edits=edits,
+        tokenize=NO_TOKENIZER,
+        units=BYTE_VOCABULARY,
     )
 
     expected = sacrebleu_score(tmp_path, references, references)
@@ -201,7 +217,11 @@ def test_a_step_that_loses_a_tenth_of_a_point_is_named():
 
 
 def test_a_test_set_drawn_from_the_cleaned_text_is_not_cleaned_again(tmp_path, corpus):
-    """Cleaning makes `&eacute;` of `&amp;eacute;`; a second time it would make `é` of it."""
+    """Without a test set of its own, a corpus draws one from its cleaned training text.
+
+    Cleaning makes `&eacute;` of `&amp;eacute;`. Doing it again would make `é`, and the ceiling
+    would be below 100 although no stage changes these references.
+    """
     entities: tuple[Edit, ...] = (EDITS["entities"](),)
     pairs = [(f"a{number}", f"Der n&amp;eacute; {number} lag.") for number in range(40)]
     data = prepare(tmp_path, {"train": pairs}, entities, (), NO_TOKENIZER)
@@ -259,23 +279,26 @@ class TestNotesBeforeRun:
         assert self.notes() == []
 
     def test_lowercasing_is_noted_with_the_ceiling(self, tmp_path):
+        """The tokenizer is set to lowercase the text; sacreBLEU gives the expected ceiling."""
         self.replace_in_params("moses, lowercase: false", "none, lowercase: true")
 
         (note,) = self.notes()
 
-        bleu = sacrebleu_score(tmp_path, REFERENCES, LOWERCASED_REFERENCES)
+        bleu = sacrebleu_score(tmp_path, REFERENCES, printed=LOWERCASED_REFERENCES)
         assert note == (
             f"corpora.own: BLEU ceiling of news is {bleu:.1f} (tokenize {bleu - 100:.1f}): "
             "BLEU is cased: tokenize.lowercase false keeps the case"
         )
 
     def test_composed_accents_are_noted_as_an_effect_of_cleaning(self, tmp_path):
+        """The references write é as e and a combining accent; cleaning composes both to é."""
         self.write_inputs(DECOMPOSED_REFERENCES)
         self.replace_in_params("name: moses", "name: none")
 
         (note,) = self.notes()
 
-        bleu = sacrebleu_score(tmp_path, DECOMPOSED_REFERENCES, REFERENCES)
+        composed_references = REFERENCES
+        bleu = sacrebleu_score(tmp_path, DECOMPOSED_REFERENCES, printed=composed_references)
         start = f"corpora.own: BLEU ceiling of news is {bleu:.1f} (clean {bleu - 100:.1f}): "
         assert note.startswith(f"{start}leave the edit out, or ")
 
@@ -300,8 +323,11 @@ class TestNotesBeforeRun:
         assert self.notes() == []
 
     def test_a_test_set_that_will_be_drawn_is_noted_as_held_out(self):
-        """Its lines are estimated from the training text, after cleaning."""
-        self.write_inputs(DECOMPOSED_REFERENCES, "a")
+        """Without `tests`, a test set `held-out` will be drawn from the cleaned training text.
+
+        Cleaning composes accents; only lowercasing changes the drawn lines.
+        """
+        self.write_inputs(DECOMPOSED_REFERENCES, name="a")  # the training text
         self.replace_in_params(TEST_SET, "tests: {}")
         self.replace_in_params("name: moses", "name: none")
 
@@ -313,19 +339,21 @@ class TestNotesBeforeRun:
         assert note.startswith("corpora.own: BLEU ceiling of held-out is ")
 
     def test_a_test_set_from_the_internet_is_noted_once_it_is_downloaded(self):
+        """`bleuprint check` downloads nothing, so before a download it can say nothing."""
         url = "{url: 'https://h.invalid/a.xz'}"
         self.replace_in_params("{path: inputs/news.no}", url)
+        self.replace_in_params("lowercase: false", "lowercase: true")
 
         assert self.notes() == []
 
         download = TextFolder(download_folder("own"), "de", "en")
         write_set(download, "test.news", [("x", line) for line in REFERENCES])
-        self.replace_in_params("lowercase: false", "lowercase: true")
 
         (note,) = self.notes()
         assert "BLEU ceiling of news is " in note
 
     def test_a_test_set_drawn_from_downloaded_text_is_noted_once_it_is_drawn(self):
+        """The training text is on the internet; the stage split has drawn `held-out` from it."""
         url = "{url: 'https://h.invalid/a.xz'}"
         self.replace_in_params(TEST_SET, "tests: {}")
         self.replace_in_params("{path: inputs/a.no}", url)
@@ -358,6 +386,7 @@ class TestNotesBeforeRun:
         ],
     )
     def test_a_file_that_cannot_be_read_is_noted_in_one_line(self, content, message):
+        """`bleuprint check` should report a damaged file, and not end with a traceback."""
         self.replace_in_params("news.no", "news.no.gz")
         Path("inputs/news.no.gz").write_bytes(content)
 
@@ -367,8 +396,9 @@ class TestNotesBeforeRun:
         assert "\n" not in note
 
     def test_files_with_different_numbers_of_lines_are_noted(self):
+        """The source of the test set has four lines, as REFERENCES have."""
         self.replace_in_params("news.no", "news.no.gz")
-        three_lines = gzip.compress(b"a\n" * 3)  # the source has four
+        three_lines = gzip.compress(b"a\n" * 3)
         Path("inputs/news.no.gz").write_bytes(three_lines)
 
         (note,) = self.notes()
@@ -376,6 +406,7 @@ class TestNotesBeforeRun:
         assert "not parallel" in note
 
     def test_lines_without_text_have_a_ceiling_of_0(self):
+        """BLEU counts sequences of four tokens, and these lines have no token at all."""
         zero_width_space = "\u200b"
         self.write_inputs(["", " ", zero_width_space])
 
@@ -384,12 +415,17 @@ class TestNotesBeforeRun:
         assert " is 0.0 (line length -100.0): BLEU needs lines of four tokens or more; " in note
 
     def test_only_the_first_lines_are_read(self, monkeypatch):
-        """Lowercasing changes the last four lines alone."""
+        """`bleuprint check` must be quick, so it estimates the ceiling from a part of the lines.
+
+        Lowercasing changes the last four lines alone: with a limit of four, there is nothing to
+        note.
+        """
         self.write_inputs(["one two three four five"] * 4 + ["One Two Three Four Five"] * 4)
         self.replace_in_params("lowercase: false", "lowercase: true")
 
-        assert len(self.notes()) == 1
-
+        notes_on_eight_lines = self.notes()
         monkeypatch.setattr(bleu_ceiling, "_SAMPLED_LINES", 4)
+        notes_on_four_lines = self.notes()
 
-        assert self.notes() == []
+        assert len(notes_on_eight_lines) == 1
+        assert notes_on_four_lines == []

@@ -84,11 +84,15 @@ def write_compared_lines(path, lines, variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_variant_has_the_score_and_signature_of_sacrebleus_command_line(tmp_path, variant):
+    """Papers compute BLEU in different ways, such as on lower-cased or on tokenized text.
+
+    The expected score is that of sacreBLEU's command line, on files that are prepared as in the
+    paper and with the options for this variant.
+    """
     write_compared_lines(tmp_path / "references", REFERENCES, variant)
     write_compared_lines(tmp_path / "translations", TRANSLATIONS, variant)
-    expected = sacrebleu(
-        tmp_path / "references", *OPTIONS[variant], "-i", tmp_path / "translations"
-    )
+    options = OPTIONS[variant]
+    expected = sacrebleu(tmp_path / "references", *options, "-i", tmp_path / "translations")
     translations = TRANSLATIONS
     references = REFERENCES
     if variant == TOKENS:
@@ -132,6 +136,10 @@ def test_compounds_are_split_at_hyphens(tokens, split_tokens):
 
 @for_each_compound
 def test_the_perl_script_of_the_papers_splits_compounds_alike(tmp_path, tokens, split_tokens):
+    """Papers on WMT 2014 split compounds by a Perl script before they compute BLEU.
+
+    Another test checks that our code makes `split_tokens` of `tokens`, and this one that Perl does.
+    """
     path = tmp_path / "text"
     trees.write_lines(path, [tokens])
 
@@ -158,15 +166,20 @@ def texts_without_spaces(language):
 
 
 def test_languages_without_spaces_have_no_variants_with_moses_tokens(unspaced_language):
-    language, _ = unspaced_language
+    """Moses, the tokenizer of many papers, splits text at spaces, which Chinese and Thai lack."""
+    language, _tokenizer = unspaced_language
     texts = texts_without_spaces(language)
 
-    variants = [variant for variant in VARIANTS if METRICS[variant].count(texts) is not None]
+    computed_variants = []
+    for variant in VARIANTS:
+        if METRICS[variant].count(texts) is not None:
+            computed_variants.append(variant)
 
-    assert variants == [LOWERCASED, INTL, TOKENS]
+    assert computed_variants == [LOWERCASED, INTL, TOKENS]
 
 
 def test_lower_cased_bleu_has_sacrebleus_tokenizer_for_the_language(unspaced_language):
+    """Chinese has a tokenizer of its own, `zh`; Thai is split into characters, `char`."""
     language, tokenizer = unspaced_language
 
     entry = measure(LOWERCASED, texts_without_spaces(language))
@@ -184,9 +197,14 @@ def test_lower_cased_bleu_has_sacrebleus_tokenizer_for_the_language(unspaced_lan
     ],
 )
 def test_the_token_for_an_unknown_word_stays_one_token(tokenizer_name, tokens):
-    """A model may write it; tokenizers would split it at its brackets."""
+    """A model may write <unk> in its translation, and BLEU of tokens splits the translation again.
+
+    Tokenizers would make three tokens of it, `<`, `unk` and `>`, and change the score.
+    """
     settings = Tokenize(tokenizer_name, lowercase=False, hyphens=False, escape=False)
     tokenizer = tokenizer_for("en", settings)
     translation = tokenizer.detokenize(tokens.split())
 
-    assert corpus_tokens([translation], tokenizer) == [tokens]
+    (tokens_of_translation,) = corpus_tokens([translation], tokenizer)
+
+    assert tokens_of_translation == tokens

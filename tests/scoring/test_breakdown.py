@@ -9,24 +9,25 @@ from measuring import translated_set
 from scoring import example_texts, sacrebleu
 
 
-def bleu_by_length(hypotheses, references, lengths, language):
+def bleu_by_length(translations, references, lengths, language):
     """Return the entries of BLEU for lines of similar length.
 
     Args:
-        hypotheses: The translations.
+        translations: The translations.
         references: The references.
         lengths: The number of tokens of each line.
         language: The target language.
     """
-    statistics = METRICS["bleu"].count(translated_set(hypotheses, references, language))
+    statistics = METRICS["bleu"].count(translated_set(translations, references, language))
     return list(by_length(METRICS["bleu"], statistics, lengths))
 
 
 def test_lines_are_grouped_by_tens_of_tokens():
+    """Each line's translation is perfect, so each group has BLEU 100."""
     lengths = [0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51, 400]
     lines = ["one two three four"] * len(lengths)
 
-    entries = bleu_by_length(lines, lines, lengths, "en")
+    entries = bleu_by_length(translations=lines, references=lines, lengths=lengths, language="en")
 
     lines_by_group = {entry["group"]: entry["units"] for entry in entries}
     assert list(lines_by_group.items()) == [
@@ -44,8 +45,12 @@ def test_lines_are_grouped_by_tens_of_tokens():
 
 @pytest.mark.parametrize("language", ["de", "zh"])
 def test_bleu_of_lines_of_similar_length_equals_sacrebleus_of_a_file_of_them(tmp_path, language):
-    references, translations, _ = example_texts(language)
-    lengths = [5, 25] * 30  # 60 lines
+    """Of 60 lines, every other one is said to have 5 tokens, and the others 25.
+
+    SacreBLEU scores a file of the short lines, and one of the long ones.
+    """
+    references, translations, _ = example_texts(language, lines=60)
+    lengths = [5, 25] * 30
 
     short_lines, long_lines = bleu_by_length(translations, references, lengths, language)
 
@@ -62,18 +67,21 @@ def test_bleu_of_lines_of_similar_length_equals_sacrebleus_of_a_file_of_them(tmp
         assert entry["value"] == expected["score"]
 
 
-WORD_COUNTS = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1, "z": 0}
-
-
 def test_word_accuracy_counts_correct_words_by_their_frequency_in_training():
-    """The groups are the counts in the training text; each has correct words and all words."""
+    """Each word of a reference is in the group of its count in the training text.
+
+    A pair of the result: how many words of the group the translations of their lines contain, and
+    how many words the group has.
+    """
+    training_counts = {"the": 100, "cat": 99, "sat": 10, "on": 9, "a": 5, "mat": 4, "x": 2, "y": 1}
+    training_counts["z"] = 0
     references = ["the cat sat on the mat", "a x y z", "z z"]
     translations = ["the cat on on", "mat x a", "z z z"]
 
     accuracy = word_accuracy(
         [line.split() for line in translations],
         [line.split() for line in references],
-        WORD_COUNTS,
+        training_counts,
     )
 
     assert accuracy == {
@@ -87,4 +95,4 @@ def test_word_accuracy_counts_correct_words_by_their_frequency_in_training():
 
 
 def test_word_accuracy_has_only_the_groups_that_occur():
-    assert word_accuracy([["the"]], [["the"]], WORD_COUNTS) == {"100+": (1, 1)}
+    assert word_accuracy([["the"]], [["the"]], {"the": 100}) == {"100+": (1, 1)}

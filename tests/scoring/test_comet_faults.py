@@ -57,6 +57,10 @@ def error_of_scoring(settings):
 
 
 def test_the_error_about_a_changed_model_names_both_hashes(settings, tmp_path):
+    """Params.yaml names the COMET model's folder and its SHA-256; then a file of it changes.
+
+    Another model gives other scores, so the stage stops before it scores anything.
+    """
     sha256_in_settings = settings.comet["own-model"].sha256
     model = tmp_path / "model"
     (model / "hparams.yaml").write_text("other weights")
@@ -70,7 +74,10 @@ def test_the_error_about_a_changed_model_names_both_hashes(settings, tmp_path):
 
 
 def test_a_system_that_the_settings_lack_is_named_before_the_model_is_checked(settings, tmp_path):
-    """To compute the hash of a model of gigabytes takes a while; a typo is reported before."""
+    """The hash of a model of gigabytes takes a while, and a typo should be reported at once.
+
+    Here, the system `small` is missing and the model has changed; the first error is about `small`.
+    """
     (tmp_path / "model" / "hparams.yaml").write_text("other weights")
 
     with pytest.raises(UserError, match=r"no systems entry 'small'; there are: tiny"):
@@ -118,6 +125,10 @@ def test_the_error_about_a_missing_python_names_its_setting(settings, tmp_path):
 def test_an_answer_of_comet_without_valid_scores_is_an_error(
     settings, tmp_path, answer, status, message
 ):
+    """COMET runs in a Python of its own, here a shell script that writes `answer` to a file.
+
+    The script ends with `status`; 0 is success. No scores must be stored in any of these cases.
+    """
     write_python(tmp_path, answer, status)
 
     assert error_of_scoring(settings).endswith(message)

@@ -89,7 +89,11 @@ def refusal(settings, root):
 
 
 def test_the_sum_of_a_model_is_that_of_the_documented_command(tmp_path):
-    """The command leaves out hidden files and follows links."""
+    """The documentation tells users a shell command that computes the SHA-256 of a model's folder.
+
+    The command leaves out hidden files and follows links; names contain spaces and letters whose
+    order differs between languages.
+    """
     folder = comet_folder.write_empty(tmp_path / "model")
     for name in ("a b", "a-b", "ä", "a/b", ".cache/huggingface/at", "encoder/.lock"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -102,8 +106,8 @@ def test_the_sum_of_a_model_is_that_of_the_documented_command(tmp_path):
     )
     finished = subprocess.run(command, shell=True, cwd=folder, capture_output=True, check=True)
 
-    expected_sum = finished.stdout.decode().split()[0]
-    assert folder_sha256(folder) == expected_sum
+    sum_of_the_command = finished.stdout.decode().split()[0]
+    assert folder_sha256(folder) == sum_of_the_command
 
 
 def test_check_has_no_note_on_settings_without_comet(tree):
@@ -112,22 +116,27 @@ def test_check_has_no_note_on_settings_without_comet(tree):
 
 
 def test_check_has_no_note_on_a_complete_model(tree, tmp_path):
+    """`bleuprint check` finds the Python that runs COMET, and all files of the model."""
     _, settings = tree
     folder = comet_folder.write_empty(tmp_path / "model")
     python = stand_in(tmp_path / "python", SCORE_BY_LENGTH)
 
-    assert list(notes_on_missing_comet(with_model(settings, python, folder))) == []
+    notes = list(notes_on_missing_comet(with_model(settings, python, folder)))
+
+    assert notes == []
 
 
 def test_check_notes_a_missing_python_and_a_missing_file_of_the_model(tree, tmp_path):
-    """`bleuprint check` notes before a run what the stage would refuse."""
+    """`bleuprint check` notes before a run what the stage would refuse after hours of training."""
     _, settings = tree
     folder = comet_folder.write_empty(tmp_path / "model")
     missing_python = tmp_path / "python"
     settings = with_model(settings, missing_python, folder)
     (folder / "encoder" / "config.json").unlink()
 
-    assert list(notes_on_missing_comet(settings)) == [
+    notes = list(notes_on_missing_comet(settings))
+
+    assert notes == [
         f"comet.wmt22-comet-da.python: {missing_python}: no such program",
         f"comet.wmt22-comet-da.folder: {folder}: encoder/config.json is missing, so "
         "this is not a complete COMET model (docs/scoring.md)",
@@ -136,6 +145,7 @@ def test_check_notes_a_missing_python_and_a_missing_file_of_the_model(tree, tmp_
 
 @pytest.mark.parametrize("name", ["checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json"])
 def test_a_folder_without_a_file_of_the_model_is_refused(tree, tmp_path, name):
+    """Each of these files belongs to a COMET model. If one is missing, nothing is scored."""
     root, settings = tree
     folder = comet_folder.write_empty(tmp_path / "model")
     (folder / name).unlink()
@@ -143,10 +153,11 @@ def test_a_folder_without_a_file_of_the_model_is_refused(tree, tmp_path, name):
     scores = root / RUN.results_folder / "comet.json"
     scores.unlink(missing_ok=True)
 
-    message = (
+    message = refusal(settings, root)
+
+    assert message == (
         f"{folder}: {name} is missing, so this is not a complete COMET model (docs/scoring.md)"
     )
-    assert refusal(settings, root) == message
     assert not scores.exists()
 
 
@@ -163,34 +174,40 @@ def unscored_tree(tree):
     assert not scores.exists()
 
 
-def test_a_model_with_another_sum_than_in_the_settings_is_refused(unscored_tree):
+def test_a_model_with_another_sha256_than_in_the_settings_is_refused(unscored_tree):
+    """Another model gives other scores under the same name."""
     root, settings = unscored_tree
     folder = root / "model"
-    expected_sum = "ab" * 32
-    settings = with_model(settings, sys.executable, folder, expected_sum)
+    sha256_in_settings = "ab" * 32
+    settings = with_model(settings, sys.executable, folder, sha256_in_settings)
 
-    assert refusal(settings, root) == (
-        f"{folder}: SHA-256 is {folder_sha256(folder)}, not {expected_sum} as in params.yaml "
+    message = refusal(settings, root)
+
+    assert message == (
+        f"{folder}: SHA-256 is {folder_sha256(folder)}, not {sha256_in_settings} as in params.yaml "
         "(comet)"
     )
 
 
 def test_a_python_without_the_package_comet_is_refused(unscored_tree):
-    """The Python of the tests has no such package."""
+    """COMET runs in a Python of its own. The Python of the tests lacks the package."""
     root, settings = unscored_tree
     settings = with_model(settings, sys.executable, root / "model")
 
-    assert refusal(settings, root) == (
-        f"{sys.executable}: No module named 'comet': install unbabel-comet there"
-    )
+    message = refusal(settings, root)
+
+    assert message == f"{sys.executable}: No module named 'comet': install unbabel-comet there"
 
 
 def test_a_missing_python_is_refused(unscored_tree):
+    """COMET runs in a Python of its own, which params.yaml names by its path."""
     root, settings = unscored_tree
     missing_python = root / "none"
     settings = with_model(settings, missing_python, root / "model")
 
-    assert refusal(settings, root).startswith(f"{missing_python}: No such file or directory")
+    message = refusal(settings, root)
+
+    assert message.startswith(f"{missing_python}: No such file or directory")
 
 
 def test_settings_without_a_model_are_refused(unscored_tree):
@@ -217,7 +234,11 @@ def test_the_scores_of_all_test_sets_are_written(scored_tree):
 
 @pytest.mark.parametrize("test", ["first", "second"])
 def test_each_score_belongs_to_its_line(scored_tree, test):
-    """COMET gets the bytes of each file, whatever characters are in it."""
+    """In place of COMET, a script scores each line by the bytes of its three texts, by 1,000.
+
+    So each score shows which source, reference and translation belong together, whatever characters
+    are in them. The statistics of a line are its score in millionths, and 1.
+    """
     root, _, scores = scored_tree
     split = root / "data" / "split" / "news-en-de"
     sources = read_lines(split / f"test.{test}.en")
@@ -236,7 +257,8 @@ def test_each_score_belongs_to_its_line(scored_tree, test):
 
 
 @pytest.mark.parametrize("test", ["first", "second"])
-def test_scores_name_their_files_by_sum(scored_tree, test):
+def test_scores_name_their_files_by_sha256(scored_tree, test):
+    """So that later stages notice if a text has changed since it was scored."""
     root, _, scores = scored_tree
     split = root / "data" / "split" / "news-en-de"
     translations = root / RUN.results_folder / "hypotheses"
@@ -250,7 +272,10 @@ def test_scores_name_their_files_by_sum(scored_tree, test):
 def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translations(
     scored_tree, tests
 ):
-    """An external system's translations are files, here of one or both test sets."""
+    """The translations of an external system are files that params.yaml names.
+
+    Here they are copies of a trained system's translations, of one or both test sets.
+    """
     root, settings, scores_of_system = scored_tree
     translations = root / RUN.results_folder / "hypotheses"
     files = {}
@@ -294,7 +319,10 @@ TEXTS_WITH_SEPARATORS = [f"{character}a{character}b\n{character}" for character 
 
 @pytest.mark.parametrize("text", ["", "\n", "a", "a\n\n", *TEXTS_WITH_SEPARATORS])
 def test_the_script_for_comets_python_reads_the_same_lines_as_bleuprint(tmp_path, text):
-    """It runs without bleuprint, so it reads lines itself: they end at newlines only."""
+    """COMET's Python, in which the script runs, lacks bleuprint, so the script reads lines itself.
+
+    Lines end at newlines only. Python's `splitlines` would also end them at Unicode separators.
+    """
     path = tmp_path / "text"
     path.write_bytes(text.encode())
 
@@ -303,7 +331,11 @@ def test_the_script_for_comets_python_reads_the_same_lines_as_bleuprint(tmp_path
 
 @needs(COMET, "BLEUPRINT_COMET_PYTHON" in os.environ)
 def test_the_real_package_scores_each_line_as_if_it_were_alone(tree, tmp_path, monkeypatch):
-    """A tiny model that asks for XLM-R large is scored without internet."""
+    """Lines are scored in batches; the expected scores are computed line by line.
+
+    The model is tiny, and names XLM-R large as its encoder; COMET must not try to download that. An
+    empty cache and proxies where nothing answers take the place of a machine without internet.
+    """
     python = os.environ["BLEUPRINT_COMET_PYTHON"]
     script = comet_folder.__file__
     root, settings = tree
@@ -311,7 +343,7 @@ def test_the_real_package_scores_each_line_as_if_it_were_alone(tree, tmp_path, m
     subprocess.run([python, script, str(folder)], check=True)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "empty"))
     for name in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")  # where nothing answers
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
 
     written = score_run_by_comet(with_model(settings, python, folder), *RUN, root)
 

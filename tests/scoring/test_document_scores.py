@@ -83,6 +83,10 @@ def dbleu_of_sacrebleu():
 
 
 def test_dbleu_equals_sacrebleus_score_of_documents_in_one_line(dbleu_of_sacrebleu):
+    """d-BLEU is BLEU of whole documents.
+
+    The expected score is sacreBLEU's on a file in which each document is one line.
+    """
     hypotheses, references, names = write_documents(documents=5, lines=4)
 
     dbleu = measure("dbleu", translated_set(hypotheses, references, "en", names))
@@ -95,8 +99,11 @@ def test_dbleu_equals_sacrebleus_score_of_documents_in_one_line(dbleu_of_sacrebl
 
 
 def test_dbleu_is_the_same_if_the_lines_of_documents_alternate(dbleu_of_sacrebleu):
+    """Lines belong to a document by its name, and need not stand next to each other.
+
+    The file has the first line of each of five documents, then the second line of each, and so on.
+    """
     hypotheses, references, names = write_documents(documents=5, lines=4)
-    # The first line of each of the five documents, then the second of each, and so on.
     order = []
     for line in range(4):
         order.extend(range(line, 20, 4))
@@ -104,8 +111,10 @@ def test_dbleu_is_the_same_if_the_lines_of_documents_alternate(dbleu_of_sacreble
     alternating_references = [references[line] for line in order]
     alternating_names = [names[line] for line in order]
 
-    texts = translated_set(alternating_hypotheses, alternating_references, "en", alternating_names)
-    dbleu = measure("dbleu", texts)
+    alternating = translated_set(
+        alternating_hypotheses, alternating_references, "en", alternating_names
+    )
+    dbleu = measure("dbleu", alternating)
 
     expected, signature = dbleu_of_sacrebleu
     interval = (expected._mean - expected._ci, expected._mean + expected._ci)
@@ -115,24 +124,35 @@ def test_dbleu_is_the_same_if_the_lines_of_documents_alternate(dbleu_of_sacreble
 
 
 def test_dbleu_ignores_where_the_sentences_of_a_document_end():
+    """The translation has the right words, with the end of the first sentence in another place.
+
+    BLEU of lines punishes that, and BLEU of the whole document does not.
+    """
     hypotheses = ["a b c", "d e f g"]
     references = ["a b c d e", "f g"]
 
-    texts = translated_set(hypotheses, references, "en", ["one document", "one document"])
+    one_document = translated_set(hypotheses, references, "en", ["one document", "one document"])
 
-    assert measure("dbleu", texts)["value"] == pytest.approx(100)
-    assert measure("bleu", texts)["value"] < 60
+    assert measure("dbleu", one_document)["value"] == pytest.approx(100)
+    assert measure("bleu", one_document)["value"] < 60
 
 
-@pytest.mark.parametrize(("key", "metric"), [("bleu", BLEU()), ("chrf2", CHRF())])
+@pytest.mark.parametrize(
+    ("key", "metric"),
+    [pytest.param("bleu", BLEU(), id="BLEU"), pytest.param("chrf2", CHRF(), id="chrF2")],
+)
 def test_the_confidence_interval_is_that_of_resampled_documents(key, metric):
-    """Each resample is written out document by document and scored as a text of its own."""
+    """The test resamples in a slow and simple way: 1,000 times, it draws six of six documents.
+
+    Each resample is written out as a text of its own, and scored by sacreBLEU.
+    """
     hypotheses, references, names = write_documents(documents=6, lines=3)
 
     interval = measure_documents(key, translated_set(hypotheses, references, "en", names))
 
+    resamples = np.random.default_rng(SACREBLEU_SEED).choice(6, size=(1000, 6), replace=True)
     scores = []
-    for documents in np.random.default_rng(SACREBLEU_SEED).choice(6, size=(1000, 6), replace=True):
+    for documents in resamples:
         lines = lines_of_documents(documents, lines_per_document=3)
         scores.append(score_lines(metric, hypotheses, references, lines))
     scores.sort()
@@ -163,11 +183,15 @@ def test_two_documents_have_a_confidence_interval():
 
 
 def test_documents_of_one_line_have_the_interval_of_lines():
+    """If each line is a document, to resample documents is to resample lines."""
     hypotheses, references, _ = write_documents(documents=5, lines=4)
     document_of_each_line = [str(line) for line in range(20)]
     texts = translated_set(hypotheses, references, "en", document_of_each_line)
 
-    assert measure_documents("ter", texts) == {**measure("ter", texts), "group": "document"}
+    entry_of_documents = measure_documents("ter", texts)
+
+    entry_of_lines = measure("ter", texts)
+    assert entry_of_documents == {**entry_of_lines, "group": "document"}
 
 
 class TestPairedTests:
@@ -199,10 +223,14 @@ class TestPairedTests:
         return second_score - first_score
 
     def test_bootstrap_and_standard_error_are_those_of_resampled_documents(self):
+        """The test resamples in a slow and simple way: 200 times, it draws 8 of 8 documents.
+
+        In each resample it computes the difference of the two systems in chrF2.
+        """
         observed = abs(self.difference(self.first, self.second, self.all_lines))
-        generator = np.random.default_rng(SACREBLEU_SEED)
+        resamples = np.random.default_rng(SACREBLEU_SEED).choice(8, size=(200, 8), replace=True)
         differences = []
-        for documents in generator.choice(8, size=(200, 8), replace=True):
+        for documents in resamples:
             lines = lines_of_documents(documents, self.lines_per_document)
             differences.append(self.difference(self.first, self.second, lines))
 
@@ -214,7 +242,10 @@ class TestPairedTests:
         assert self.tested.standard_error == pytest.approx(standard_error, abs=1e-3)
 
     def test_randomization_swaps_whole_documents(self):
-        """The share of all 2^8 ways to swap documents in which the difference is larger."""
+        """Documents of the two systems are swapped; how often does the difference get larger?
+
+        The program draws random swaps. With eight documents, the test tries all 2^8 of them.
+        """
         observed = abs(self.difference(self.first, self.second, self.all_lines))
         differences = []
         for swaps in range(2**self.documents):

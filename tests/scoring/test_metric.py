@@ -17,6 +17,7 @@ def test_a_percentage_counts_the_lines_that_count():
 
 
 def test_the_lines_of_a_document_need_not_follow_each_other():
+    """Documents are lists of line numbers from 0: b has the lines 0 and 2, a has 1, and c has 3."""
     lines = ["one", "two", "three", "four"]
 
     texts = translated_set(lines, lines, documents=["b", "a", "b", "c"])

@@ -26,6 +26,10 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("language", ["de", "zh"])
 def test_bleu_chrf_and_ter_equal_those_of_sacrebleus_command_line(tmp_path, files, language):
+    """SacreBLEU prints the mean of an interval and half its width.
+
+    `files` writes the two files that sacreBLEU reads, and returns their lines.
+    """
     references, translations = files(language)
 
     options = ("-l", f"en-{language}", "-m", "bleu", "chrf", "ter", "--confidence")
@@ -49,6 +53,10 @@ def test_bleu_chrf_and_ter_equal_those_of_sacrebleus_command_line(tmp_path, file
 
 @pytest.mark.parametrize("language", ["de", "zh"])
 def test_chrf_with_word_order_equals_that_of_sacrebleus_command_line(tmp_path, files, language):
+    """chrF++ also counts pairs of words, which sacreBLEU does with a word order of 2.
+
+    `files` writes the two files that sacreBLEU reads, and returns their lines.
+    """
     references, translations = files(language)
 
     options = ("-m", "chrf", "--chrf-word-order", "2", "--confidence")
@@ -63,12 +71,17 @@ def test_chrf_with_word_order_equals_that_of_sacrebleus_command_line(tmp_path, f
 
 @pytest.mark.parametrize(("language", "tokenizer"), [("de", "13a"), ("zh", "zh")])
 def test_the_length_ratio_is_the_one_that_sacrebleu_prints(tmp_path, files, language, tokenizer):
+    """The length ratio: tokens of the translations by tokens of the references.
+
+    `files` writes the two files that sacreBLEU reads, and returns their lines.
+    """
     references, translations = files(language)
 
     options = ("-l", f"en-{language}", "-i", tmp_path / "hypotheses")
     result = sacrebleu(tmp_path / "references", *options)
 
-    ratio = measure("length_ratio", translated_set(translations, references, language))["value"]
+    texts = translated_set(translations, references, language)
+    ratio = measure("length_ratio", texts)["value"]
     assert f" ratio = {ratio:.3f} " in result["verbose_score"]
     assert f"tok:{tokenizer}|" in bleu(translations, references, language)["signature"]
 
@@ -88,10 +101,16 @@ def test_bleu_has_the_tokenizer_of_the_target_language(tokenizer):
 
 
 def test_ter_may_exceed_100():
-    seven_words_too_many = "a b c d e f g h"
-    entry = ter([seven_words_too_many] * 2, ["a"] * 2)
+    """TER counts the words to change, as a percentage of the words of the reference.
 
-    assert entry["value"] == 700
+    Seven words have to be removed to get a reference of one word.
+    """
+    translation = "a b c d e f g h"
+    reference = "a"
+
+    entry = ter([translation] * 2, [reference] * 2)
+
+    assert entry["value"] == 100 * 7 / 1
     assert entry["ci_low"] == 700
     assert entry["ci_high"] == 700
 
@@ -101,17 +120,27 @@ SIX_WORDS = [f"one two three four five {number}" for number in range(30)]
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf2"])
 def test_the_interval_of_a_nearly_perfect_score_ends_at_100_at_most(metric):
-    one_wrong_line = [*SIX_WORDS[:-1], "nothing of it"]
+    """Of 30 lines, all but the last are translated perfectly.
 
-    entry = measure(metric, translated_set(one_wrong_line, SIX_WORDS, "en"))
+    An interval that is the mean plus or minus a half width could end above 100.
+    """
+    references = [f"one two three four five {number}" for number in range(30)]
+    translations = [*references[:-1], "nothing of it"]
+
+    entry = measure(metric, translated_set(translations, references, "en"))
 
     assert 0 < entry["ci_low"] < entry["value"] < entry["ci_high"] <= 100
 
 
 def test_the_interval_of_a_score_near_0_begins_at_0():
-    one_correct_line = [SIX_WORDS[0], *["x y"] * 29]
+    """Of 30 lines, the first is translated perfectly, and all others wrongly.
 
-    entry = bleu(one_correct_line, SIX_WORDS, "en")
+    An interval that is the mean plus or minus a half width could begin below 0.
+    """
+    references = [f"one two three four five {number}" for number in range(30)]
+    translations = [references[0], *["x y"] * 29]
+
+    entry = bleu(translations, references, "en")
 
     assert entry["ci_low"] == 0
     assert 0 < entry["value"] < entry["ci_high"]
@@ -125,8 +154,11 @@ def test_the_interval_of_a_score_of_0_has_no_width():
 
 @pytest.mark.parametrize("metric", ["bleu", *VARIANTS])
 def test_sacrebleus_warning_of_tokenized_lines_is_not_logged(caplog, metric):
-    """The warning names no file, so it would not help."""
-    tokenized_lines = ["a b c d ."] * 100  # as many as sacreBLEU needs for its warning
+    """From 100 lines that end in a space and a period on, sacreBLEU warns that text is tokenized.
+
+    It says that one should detokenize, but names no file, so it would not help.
+    """
+    tokenized_lines = ["a b c d ."] * 100
 
     entry = measure(metric, translated_set(tokenized_lines, tokenized_lines))
 
@@ -135,7 +167,10 @@ def test_sacrebleus_warning_of_tokenized_lines_is_not_logged(caplog, metric):
 
 
 def test_scores_of_lines_with_unusual_characters_equal_those_of_sacrebleu_on_files(tmp_path):
-    """Separators, control characters, emoji and combining accents, in three lines each."""
+    """Separators, control characters, emoji and combining accents stand in three lines each.
+
+    A program that ended lines at other characters than newlines would compare the wrong lines.
+    """
     characters = [*SEPARATORS, "\ufeff", "\u202e", "\x00", "😀\u200d", "\t", "ــ", "e\u0301"]
     references = []
     translations = []
@@ -161,9 +196,12 @@ def test_scores_of_lines_with_unusual_characters_equal_those_of_sacrebleu_on_fil
 
 @pytest.mark.parametrize(("language", "extra"), [("ja", "ja"), ("jpn", "ja"), ("ko", "ko")])
 def test_a_tokenizer_that_is_missing_is_named_with_its_command(monkeypatch, language, extra):
-    """Japanese and Korean need an extra of sacreBLEU, which is not installed here."""
-    for module in ("tokenizer_ja_mecab.MeCab", "tokenizer_ko_mecab.MeCab"):
-        monkeypatch.setattr(f"sacrebleu.tokenizers.{module}", None)
+    """Japanese and Korean need an extra of sacreBLEU, and the message says how to install it.
+
+    With None in place of its class, a tokenizer counts as not installed.
+    """
+    for tokenizer_class in ("tokenizer_ja_mecab.MeCab", "tokenizer_ko_mecab.MeCab"):
+        monkeypatch.setattr(f"sacrebleu.tokenizers.{tokenizer_class}", None)
 
     with pytest.raises(UserError, match=rf"pip install -c constraints.txt 'sacrebleu\[{extra}\]'"):
         bleu(["a"], ["a"], language)
@@ -181,18 +219,19 @@ def test_empty_translations_have_the_worst_score(metric, worst_value):
 
 
 def test_the_interval_of_ter_includes_resamples_without_a_reference():
-    """Two lines, of which one has no reference and the other no translation.
+    """Two lines, of which one has an empty reference and the other an empty translation.
 
-    A resample with both has TER 200; one with the first line twice has no reference and TER 100, as
-    has one with the second line twice.
+    A resample draws two of the two lines. One with both lines has TER 200: two edits for a
+    reference of one word. One with the same line twice has TER 100.
     """
-    entry = ter(["a", ""], ["", "b"])
-
-    assert entry["value"] == 200
     sacrebleu_seed = 12345
     resamples = np.random.default_rng(sacrebleu_seed).choice(2, size=(1000, 2))
     resamples_with_both = (resamples[:, 0] != resamples[:, 1]).sum()
     assert resamples_with_both == 480
+
+    entry = ter(["a", ""], ["", "b"])
+
+    assert entry["value"] == 200
     mean = (480 * 200 + 520 * 100) / 1000
     half_width = (200 - 100) / 2
     assert entry["ci_low"] == mean - half_width

@@ -7,10 +7,7 @@ import pytest
 import result_trees as trees
 from bleuprint.scoring.metric import TranslatedSet
 from bleuprint.scoring.output_errors import (
-    ANY_ERROR,
-    CUT_OFF,
     OUTPUT_ERRORS,
-    WRONG_LANGUAGE,
     has_loop,
     is_balanced,
 )
@@ -100,6 +97,10 @@ def test_an_error_is_reported_without_any_other(corpus, output, expected_errors)
 
 
 def test_a_translation_that_the_maximum_length_cut_off_has_an_error(corpus):
+    """Decoding stopped at the maximum length in the lines 2 and 3; line 3 also has a wrong number.
+
+    The counts of a line are 1 if it has the error, and 1 because the line counts.
+    """
     wrong_number = GERMAN.replace("20", "21")
     outputs = [GERMAN, GERMAN, wrong_number]
 
@@ -110,10 +111,11 @@ def test_a_translation_that_the_maximum_length_cut_off_has_an_error(corpus):
 
 
 def test_cut_off_lines_change_no_other_error(corpus):
+    """The lines 2 and 3 are cut off at the maximum length; line 3 also has a wrong number."""
     wrong_number = GERMAN.replace("20", "21")
     texts = ([ENGLISH] * 3, [GERMAN] * 3, [GERMAN, GERMAN, wrong_number])
 
-    counts = count_errors(*texts, corpus)
+    counts = count_errors(*texts, corpus, cut=())
     counts_with_cut = count_errors(*texts, corpus, cut={2, 3})
 
     assert "cut off" not in counts
@@ -161,75 +163,95 @@ COPIED_TEXTS = ["name@host.org", "http://a.b/c?d=e", "%(count)s", "1'000", "9:15
 
 @pytest.mark.parametrize("copied", COPIED_TEXTS)
 def test_spaces_that_the_tokenizer_adds_to_addresses_and_numbers_are_no_error(moses_corpus, copied):
-    """Plain Moses prints `name @ host.org`, `% (count) s`, `1 '000`."""
+    """A translation must copy addresses and numbers, such as name@host.org and 1'000.
+
+    Moses splits them into tokens and prints `name @ host.org` and `1 '000`: the system made no
+    error.
+    """
     source = ENGLISH.replace("{name}", copied)
     reference = GERMAN.replace("{name}", copied)
     moses = tokenizer_for("de", moses_corpus.tokenize)
     printed = moses.detokenize(moses.tokenize(reference))
-
     assert printed != reference
-    assert errors_of(printed, moses_corpus, source, reference) == set()
+
+    errors = errors_of(printed, moses_corpus, source, reference)
+
+    assert errors == set()
 
 
 @pytest.mark.parametrize("copied", COPIED_TEXTS)
 def test_losing_an_address_or_a_number_is_an_error_with_moses(moses_corpus, copied):
+    """The source has an address, a placeholder or a number; the translation has Anna instead."""
     source = ENGLISH.replace("{name}", copied)
     reference = GERMAN.replace("{name}", copied)
     output = GERMAN.replace("{name}", "Anna")
 
+    errors = errors_of(output, moses_corpus, source, reference)
+
     is_number = copied[0].isdigit()
     error = "numbers" if is_number else "URLs, placeholders"
-    assert errors_of(output, moses_corpus, source, reference) == {"any error", error}
+    assert errors == {"any error", error}
 
 
-class TestReferencesWithErrors:
-    """A line whose reference has an error does not count for this error: [0, 0]."""
+def test_a_line_whose_reference_has_an_error_does_not_count_for_this_error(corpus):
+    """The reference of line 1 writes the number 3 as a word, so its translation may do the same.
 
-    sources = ("The house has 3 rooms.",) * 4
-    references = (
-        "Das Haus hat drei Zimmer.",  # no digit, unlike its source
-        "Das Haus hat 3 Zimmer.",
-        "Das Haus hat 3 Zimmer.",
-        "Das Haus hat 3 Zimmer.",
-    )
-    outputs = (
+    The counts of a line are [1 if the translation has the error, 1 if the line counts]: [0, 0] for
+    a line that does not count.
+    """
+    sources = ["The house has 3 rooms."] * 4
+    references = ["Das Haus hat drei Zimmer.", *["Das Haus hat 3 Zimmer."] * 3]
+    outputs = [
         "Das Haus hat drei (Zimmer.",  # no digit, as in its reference; no closing bracket
         "Das Haus hat Zimmer.",  # no number
         "Das Haus hat 3 Zimmer.",  # correct
         "Das Haus hat 4 <unk>.",  # another number; an unknown token
-    )
+    ]
 
-    def test_lines_count_for_an_error_unless_their_reference_has_it(self, corpus):
-        counts = count_errors(self.sources, self.references, self.outputs, corpus)
+    counts = count_errors(sources, references, outputs, corpus)
 
-        assert counts["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
-        assert counts["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
-        assert counts["unknown token"] == [[0, 1], [0, 1], [0, 1], [1, 1]]
-        assert counts["any error"] == [[1, 1], [1, 1], [0, 1], [1, 1]]
+    assert counts["numbers"] == [[0, 0], [1, 1], [0, 1], [1, 1]]
+    assert counts["brackets"] == [[1, 1], [0, 1], [0, 1], [0, 1]]
+    assert counts["unknown token"] == [[0, 1], [0, 1], [0, 1], [1, 1]]
+    assert counts["any error"] == [[1, 1], [1, 1], [0, 1], [1, 1]]
 
-    def test_all_errors_but_cut_off_are_counted_if_no_line_was_cut(self, corpus):
-        counts = count_errors(self.sources, self.references, self.outputs, corpus)
 
-        expected_errors = [error.key for error in OUTPUT_ERRORS]
-        expected_errors.remove(CUT_OFF)
-        assert list(counts) == expected_errors
+def test_all_errors_but_cut_off_are_counted_if_no_line_was_cut(corpus):
+    """Only if a line reached the maximum length, the error `cut off` has counts."""
+    counts = count_errors([ENGLISH], [GERMAN], ["Das Haus hat 4 <unk>."], corpus, cut=())
 
-    def test_the_references_themselves_have_no_errors(self, corpus):
-        counts = count_errors(self.sources, self.references, self.references, corpus)
+    expected_errors = [error.key for error in OUTPUT_ERRORS]
+    expected_errors.remove("cut off")
+    assert list(counts) == expected_errors
 
-        for error, lines in counts.items():
-            for has_error, _ in lines:
-                assert not has_error, error
+
+def test_the_references_themselves_have_no_errors(corpus):
+    """An error that a reference would have, too, says nothing about a translation.
+
+    The first reference writes the number 3 as a word.
+    """
+    sources = ["The house has 3 rooms.", "The house has 3 rooms."]
+    references = ["Das Haus hat drei Zimmer.", "Das Haus hat 3 Zimmer."]
+
+    counts = count_errors(sources, references, references, corpus)
+
+    for error, counts_of_lines in counts.items():
+        for has_error, _line_counts in counts_of_lines:
+            assert not has_error, error
 
 
 def test_the_wrong_language_is_not_counted_for_a_language_that_cannot_be_identified(corpus):
+    """No program can identify the languages xx and yy, so 0 wrong languages would be a lie.
+
+    No line is cut off either. All other errors are counted.
+    """
     unknown_languages = dataclasses.replace(corpus, source="xx", target="yy")
 
     counts = count_errors(["1 2"], ["1 2"], ["1 3"], unknown_languages)
 
     expected_errors = [error.key for error in OUTPUT_ERRORS]
-    expected_errors.remove(WRONG_LANGUAGE)
-    expected_errors.remove(CUT_OFF)
+    expected_errors.remove("wrong language")
+    expected_errors.remove("cut off")
     assert list(counts) == expected_errors
 
 
@@ -253,6 +275,10 @@ def test_the_reference_of_a_source_that_is_a_separator_has_no_errors(corpus, sep
 
 
 def test_invisible_characters_in_the_source_are_no_error(corpus):
+    """The source has marks of direction between words, and a word joiner inside the number 20.
+
+    The translation has the same number, and needs no marks.
+    """
     left_to_right_mark = "\u200e"
     word_joiner = "\u2060"
     source = ENGLISH.replace(" ", f"{left_to_right_mark} ").replace("20", f"2{word_joiner}0")
@@ -262,6 +288,7 @@ def test_invisible_characters_in_the_source_are_no_error(corpus):
 
 
 def test_a_url_may_lose_an_invisible_character_at_its_end(corpus):
+    """A translation must copy the URLs of the source; the mark of direction is not part of one."""
     left_to_right_mark = "\u200e"
     source = f"{ENGLISH} www.example.org{left_to_right_mark}"
     reference = f"{GERMAN} www.example.org{left_to_right_mark}"
@@ -315,10 +342,11 @@ def test_brackets_may_be_nested_100_000_deep(text, expected):
 
 
 def test_a_translation_is_too_long_with_more_than_three_times_the_words_of_the_source(corpus):
+    """The source has two words, so six are the most."""
     source = "Good morning"
     reference = "Guten Morgen"
     six_words = "Guten Morgen und einen schönen Tag"
     seven_words = f"{six_words} euch"
 
     assert errors_of(six_words, corpus, source, reference) == set()
-    assert errors_of(seven_words, corpus, source, reference) == {ANY_ERROR, "too long"}
+    assert errors_of(seven_words, corpus, source, reference) == {"any error", "too long"}

@@ -20,9 +20,12 @@ def values_and_units(nats, tokens, references):
 
 
 def test_loss_and_perplexity_are_means_over_tokens_and_word_perplexity_over_words():
-    """The end of a line counts as a token and as a word."""
+    """The loss is the sum over all tokens, such as subwords, of two references: 12 nats.
+
+    A mean over words can be compared between vocabularies. The end of a line is a token and a word.
+    """
     tokens = 8
-    words = 3 + 2  # Three words and the ends of two lines.
+    words = 3 + 2  # three words and the ends of two lines
 
     metrics = values_and_units(nats=12.0, tokens=tokens, references=["one  two", "three"])
 
@@ -35,10 +38,10 @@ def test_loss_and_perplexity_are_means_over_tokens_and_word_perplexity_over_word
 
 @pytest.mark.parametrize("metric", ["perplexity", "word_perplexity"])
 def test_the_perplexity_of_a_diverged_model_is_a_number(metric):
-    """Its exponential is larger than any number of a computer."""
+    """Perplexity is exp(loss), here of 100,000, which is infinite in floating-point numbers."""
     metrics = values_and_units(nats=1e6, tokens=10, references=["one"])
 
-    value, _ = metrics[metric]
+    value, _units = metrics[metric]
     assert math.isfinite(value)
 
 

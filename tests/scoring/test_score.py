@@ -1,6 +1,7 @@
 """The score stage: scores.json holds the scores of each file, and bad files are refused."""
 
 import dataclasses
+import math
 import sys
 
 import pytest
@@ -88,13 +89,16 @@ class TestScoresOfAFile:
         assert self.entries[metric, ""] == measure(metric, texts)
 
     def test_every_metric_that_needs_nothing_but_the_texts_is_computed(self):
-        another_stage = {"comet"}
+        """The test set has no documents, and its translations neither a loss nor cut-off lines."""
+        by_another_stage = {"comet"}
         need_documents = {"dbleu"}
-        need_the_loss = {"loss", "perplexity", "word_perplexity"}
+        need_a_loss = {"loss", "perplexity", "word_perplexity"}
         need_cut_off_lines = {"cut off"}
-        expected = {*METRICS} - another_stage - need_documents - need_the_loss - need_cut_off_lines
+        not_computed = by_another_stage | need_documents | need_a_loss | need_cut_off_lines
 
-        assert {metric for metric, group in self.entries if not group} == expected
+        computed = {metric for metric, group in self.entries if not group}
+
+        assert computed == set(METRICS) - not_computed
 
     def test_bleu_is_scored_by_length(self):
         """The lines have 5 and 25 tokens in turn."""
@@ -108,11 +112,14 @@ class TestScoresOfAFile:
 
 
 def test_word_accuracy_groups_words_by_their_count_in_the_training_text(tmp_path, corpus):
-    """`score_lines` counts each word as often as it has letters: "a" once, "Hund" four times."""
-    references = ["Ein Haus, a Hund"]
-    hypotheses = ["ein Haus, a Hund."]
+    """The helper counts each word as often as it has letters: "a" once, "Hund" four times.
 
-    scores = score_lines(tmp_path, references, hypotheses, corpus)
+    A group has the number of its words in the references, and the percentage that is translated.
+    """
+    references = ["Ein Haus, a Hund"]
+    translations = ["ein Haus, a Hund."]
+
+    scores = score_lines(tmp_path, references, translations, corpus)
 
     assert groups_of(scores, "word_accuracy") == {
         "count 1": (1, 100.0),  # "a" is translated
@@ -122,6 +129,11 @@ def test_word_accuracy_groups_words_by_their_count_in_the_training_text(tmp_path
 
 
 def test_word_accuracy_ignores_case_if_the_tokens_are_lowercased(tmp_path, corpus):
+    """A system with lower-cased text cannot learn when a word is written with a capital letter.
+
+    Both words of the reference have two to four letters, and the helper counts a word as often as
+    it has letters.
+    """
     lowercased_tokens = dataclasses.replace(corpus.tokenize, lowercase=True)
     corpus = dataclasses.replace(corpus, tokenize=lowercased_tokens)
 
@@ -165,10 +177,13 @@ class TestTargetLanguage:
 
 
 def test_bleu_of_tokens_equals_sacrebleus_score_of_the_corpuss_tokens(tmp_path, corpus):
-    """The corpus has lowercased characters as tokens; sacreBLEU gets them separated by spaces."""
+    """Some papers compute BLEU on the tokens of their system: here lower-cased characters.
+
+    SacreBLEU gets files in which spaces separate these tokens, and ▁ stands for a space.
+    """
     characters = dataclasses.replace(corpus.tokenize, name="characters", lowercase=True)
     corpus = dataclasses.replace(corpus, tokenize=characters)
-    references, translations, _ = example_texts("de")
+    references, translations, _ = example_texts("de", lines=60)
     reference_tokens = [" ".join(line.lower().replace(" ", "▁")) for line in references]
     translation_tokens = [" ".join(line.lower().replace(" ", "▁")) for line in translations]
     trees.write_lines(tmp_path / "references", references)
@@ -182,9 +197,9 @@ def test_bleu_of_tokens_equals_sacrebleus_score_of_the_corpuss_tokens(tmp_path, 
     ours = by_metric_and_group(scores["metrics"])[TOKENS, ""]
 
     options = ("--tokenize", "none", "-i", tmp_path / "translation_tokens")
-    theirs = sacrebleu(tmp_path / "reference_tokens", *options)
-    assert ours["value"] == theirs["score"]
-    assert ours["signature"] == theirs["signature"]
+    expected = sacrebleu(tmp_path / "reference_tokens", *options)
+    assert ours["value"] == expected["score"]
+    assert ours["signature"] == expected["signature"]
     assert 0 < ours["value"] < 100
 
 
@@ -194,6 +209,7 @@ class TestReferenceLoss:
     lines = ("Ein Haus, das brennt.", "Zwei  Hunde laufen")
 
     def test_the_loss_of_a_token_is_the_mean_over_tokens(self, tmp_path, corpus):
+        """The loss of the references is summed over their six tokens: 9 nats."""
         loss = ReferenceLoss(nats=9.0, tokens=6)
 
         scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss)
@@ -203,13 +219,17 @@ class TestReferenceLoss:
     def test_perplexities_are_exponentials_of_the_loss_of_a_token_and_of_a_word(
         self, tmp_path, corpus
     ):
-        words_and_ends = 7 + 2
-        loss = ReferenceLoss(nats=float(words_and_ends), tokens=6)
+        """The loss of the references is 9 nats: 1.5 for each of six tokens, 1.0 for each word.
+
+        They are two lines of seven words together; the end of a line counts as a word.
+        """
+        words = 7 + 2
+        loss = ReferenceLoss(nats=9.0, tokens=6)
 
         scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss)
 
-        assert value_of(scores, "perplexity") == 4.481689  # exp(9 / 6)
-        assert value_of(scores, "word_perplexity") == 2.718282  # exp(9 / 9)
+        assert value_of(scores, "perplexity") == round(math.exp(9.0 / 6), 6)
+        assert value_of(scores, "word_perplexity") == round(math.exp(9.0 / words), 6)
 
     def test_there_is_no_loss_if_the_translation_measured_none(self, tmp_path, corpus):
         scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss=None)
@@ -222,15 +242,20 @@ class TestReferenceLoss:
 
         scores = score_lines(tmp_path, self.lines, self.lines, corpus, loss)
 
-        assert value_of(scores, "loss") == 1.5e9
-        assert (value_of(scores, "perplexity") or 0) > 1e300
+        assert value_of(scores, "loss") == 9e9 / 6
+        perplexity = value_of(scores, "perplexity")
+        assert perplexity is not None
+        assert 1e300 < perplexity < math.inf
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_unicode_separators_do_not_end_a_line(tmp_path, corpus, separator):
-    """Python's `splitlines` ends lines at these characters; scores end them at newlines only."""
+    """Python's `splitlines` ends lines at these characters; scores end them at newlines only.
+
+    The translations have a space in place of the separator, which is the same for sacreBLEU. So the
+    score is 100 if each line is compared with its own reference.
+    """
     references = [f"the sentence {separator} number {line} is short" for line in range(20)]
-    # sacreBLEU takes every one of the separators for a space between words.
     translations = [line.replace(separator, " ") for line in references]
 
     scores = score_lines(tmp_path, references, translations, corpus)
@@ -242,6 +267,10 @@ def test_unicode_separators_do_not_end_a_line(tmp_path, corpus, separator):
 
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_translations_shifted_by_a_line_score_less(tmp_path, corpus, separator):
+    """Neighboring lines differ in their number only, so a file that is shifted looks correct.
+
+    Each translation is compared with the reference of the line before, and must not score 100.
+    """
     references = [f"the sentence {separator} number {line} is short" for line in range(20)]
     shifted = [*references[1:], references[0]]
 
@@ -271,11 +300,16 @@ def check_refused(root, message, run=RUN):
 
 
 def test_the_stage_writes_the_scores_of_all_test_sets(unscored_run, tmp_path):
+    """The stage runs as DVC runs it: as a program with the system, the corpus and the seed.
+
+    The scores that it should write are in expected.json; they were computed within the test.
+    """
     command = [sys.executable, str(STAGE), "tiny", "news-en-de", "1"]
 
     finished = processes.run_text(command, tmp_path)
 
-    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stderr == ""
+    assert finished.returncode == 0
     expected = (tmp_path / "expected.json").read_bytes()
     assert (unscored_run / "scores.json").read_bytes() == expected
     assert list(read_json(unscored_run / "scores.json")) == ["first", "second"]

@@ -37,9 +37,13 @@ def test_a_text_with_spaces_has_words(language):
 
 
 def test_empty_lines_do_not_make_a_text_with_spaces_lack_words():
-    """A line has one space less than it has words, but an empty line does not have -1."""
-    long_line = " ".join([SPLIT["kl"]] * 10)
-    # As many as there may be before the lines are too short to be judged.
+    """BLEU needs spaces between words, and is near 0 in a language without them.
+
+    Spaces are counted: a line has one less than it has words. An empty line must not count as -1,
+    even if there are 35, the most before the text is too short to be judged.
+    """
+    greenlandic = SPLIT["kl"]  # a language with spaces and long words
+    long_line = " ".join([greenlandic] * 10)
     empty_lines = [""] * 35
 
     assert not lacks_spaces_for_bleu([long_line, *empty_lines], "kl")
@@ -92,7 +96,9 @@ def test_check_has_no_note_on_references_with_spaces(project):
 
 
 def test_check_notes_references_without_spaces(project):
-    write_inputs(TEXTS["ii"])
+    """Yi is written without spaces. `bleuprint check` says so before a run, with what to do."""
+    yi = TEXTS["ii"]
+    write_inputs(yi)
 
     assert notes_on_spaces(project) == [
         "corpora.own: held-out has hardly any spaces in 'no', at which BLEU (13a) splits words: it "
