@@ -18,7 +18,7 @@ from bleuprint.report.frame import RESULTS
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import read_json, write_json
-from result_rows import against, changed, frame, record
+from result_rows import changed, record, records_from_rows, tested_against
 
 # The fingerprints of a training with other code, and of its translations.
 TRAINED_WITH_OTHER_CODE = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
@@ -37,9 +37,9 @@ def write_report(root, bleu_of_small=33.0, corpus="news-en-de", **changes_of_sma
     Returns:
         The project's folder.
     """
-    tiny = record("tiny", corpus, "first", 30.0)
-    small = record("small", corpus, "first", bleu_of_small, **against("tiny", 0.04))
-    records = changed(frame(tiny, small), {"system": "small"}, **changes_of_small)
+    tiny = record("tiny", corpus, "first", bleu=30.0)
+    small = record("small", corpus, "first", bleu_of_small, **tested_against("tiny", p=0.04))
+    records = changed(records_from_rows(tiny, small), {"system": "small"}, **changes_of_small)
     results_file = root / RESULTS
     results_file.parent.mkdir(parents=True, exist_ok=True)
     records.save(results_file)
@@ -389,8 +389,8 @@ def test_results_that_only_one_report_contains_are_counted(tmp_path):
     """The first report has results of tiny and small, the second one only of tiny."""
     first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b")
-    result_of_tiny = record("tiny", "news-en-de", "first", 30.0)
-    frame(result_of_tiny).save(second / RESULTS)
+    result_of_tiny = record("tiny", "news-en-de", "first", bleu=30.0)
+    records_from_rows(result_of_tiny).save(second / RESULTS)
 
     verification = verify_reports(first, second)
 
@@ -474,8 +474,8 @@ def reports_with_many_differences(tmp_path):
         second_rows.append(second_row)
     first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b")
-    frame(*first_rows).save(first / RESULTS)
-    frame(*second_rows[1:]).save(second / RESULTS)
+    records_from_rows(*first_rows).save(first / RESULTS)
+    records_from_rows(*second_rows[1:]).save(second / RESULTS)
     return first, second
 
 

@@ -27,7 +27,7 @@ from bleuprint.runtime.json_files import read_json, write_json
 from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.metric import parse_statistics
 from bleuprint.scoring.significance import evaluate_metric, paired_test
-from result_rows import changed, labels_of, score_of, values
+from result_rows import changed, labels_of, metric_values, score_of
 from result_trees import Experiment
 
 MODEL_SHA256 = "c0" * 32
@@ -162,9 +162,9 @@ def test_p_values_of_comet_are_saved_and_read_again(records, tmp_path):
     records.save(tmp_path / "reports" / "results.json")
     saved_records = load(tmp_path)
 
-    saved_p_values = values(saved_records, "comet", "p")
+    saved_p_values = metric_values(saved_records, "comet", "p")
 
-    assert saved_p_values == pytest.approx(values(records, "comet", "p"), nan_ok=True)
+    assert saved_p_values == pytest.approx(metric_values(records, "comet", "p"), nan_ok=True)
 
 
 def comet_agreement(difference):

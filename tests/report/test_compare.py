@@ -32,8 +32,7 @@ from comparison import (
     write_results,
 )
 from measuring import paired_tests, value_of
-from result_rows import frame as records_from_rows
-from result_rows import record
+from result_rows import record, records_from_rows
 from scoring import example_texts
 
 
@@ -305,7 +304,7 @@ def reported_tiny(tmp_path):
     def make_system(scores, revision="", **facts):
         rows = []
         for seed, bleu in scores.items():
-            rows.append(record("tiny", "news-en-de", "first", bleu, seed=seed, **facts))
+            rows.append(record("tiny", "news-en-de", "first", bleu=bleu, seed=seed, **facts))
         return ReportedSystem(
             "tiny",
             None,

@@ -18,7 +18,7 @@ from bleuprint.report.records import collect
 from bleuprint.report.report import table_md
 from bleuprint.report.score_frame import score_frame
 from bleuprint.text.parallel import read_lines
-from result_rows import frame, measured, record, rows_of, score_of
+from result_rows import measured, record, records_from_rows, rows_of, score_of
 from result_trees import Experiment
 
 CORPUS = "news-en-de"
@@ -166,7 +166,7 @@ def document_record(dbleu, interval, documents, **changes):
     entry = measured("dbleu", dbleu, dbleu - interval, dbleu + interval, units=documents)
     metrics = {("dbleu", "document"): entry}
     metrics.update(changes.pop("metrics", {}))
-    return record("tiny", CORPUS, "first", 30, metrics=metrics, **changes)
+    return record("tiny", CORPUS, "first", bleu=30, metrics=metrics, **changes)
 
 
 @pytest.fixture
@@ -176,9 +176,9 @@ def table_of_two_seeds():
     rows = [
         document_record(40.0, interval=10, documents=9, seed=1, metrics=bleu),
         document_record(42.0, interval=10, documents=9, seed=2, metrics=bleu),
-        record("tiny", CORPUS, "second", 31),
+        record("tiny", CORPUS, "second", bleu=31),
     ]
-    return pivot_tables.document_table(score_frame(frame(*rows)))
+    return pivot_tables.document_table(score_frame(records_from_rows(*rows)))
 
 
 def test_scores_and_intervals_over_documents_are_means_over_seeds(table_of_two_seeds):
@@ -194,7 +194,7 @@ def test_a_test_set_without_documents_is_not_in_the_document_table(table_of_two_
 
 
 def test_without_documents_there_is_neither_table_nor_note():
-    records = frame(record("tiny", CORPUS, "first", 30))
+    records = records_from_rows(record("tiny", CORPUS, "first", bleu=30))
 
     assert pivot_tables.document_table(score_frame(records)) is None
     assert list(document_notes(records)) == []
@@ -202,7 +202,7 @@ def test_without_documents_there_is_neither_table_nor_note():
 
 def test_a_single_document_has_a_score_but_no_note():
     """An interval needs several documents to draw from, and the notes compare intervals."""
-    records = frame(document_record(40, interval=0, documents=1))
+    records = records_from_rows(document_record(40, interval=0, documents=1))
 
     cells = rows_of(pivot_tables.document_table(score_frame(records)))["tiny"]
 

@@ -10,7 +10,7 @@ import pytest
 from bleuprint.config.paths import Run
 from bleuprint.report import dvc_plots
 from bleuprint.training.history import Curves, Point, Validation
-from result_rows import against, frame, record
+from result_rows import record, records_from_rows, tested_against
 from root import ROOT
 
 
@@ -24,16 +24,16 @@ def test_dvc_metrics_are_bleu_by_system_corpus_and_test_set():
 
     A corpus with one test set, as talks-en-fr, has no level for it. Its two seeds are averaged.
     """
-    test = against("tiny", 0.01)
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.111),
-        record("tiny", "news-en-de", "second", 20.0),
-        record("tiny", "talks-en-fr", "only", 39.0, seed=1),
-        record("tiny", "talks-en-fr", "only", 41.0, seed=2),
-        record("small", "news-en-de", "first", 31.111, **test),
-        record("small", "news-en-de", "second", 21.0, **test),
-        record("small", "talks-en-fr", "only", 40.0, seed=1, **test),
-        record("small", "talks-en-fr", "only", 42.0, seed=2, **test),
+    test = tested_against("tiny", p=0.01)
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.111),
+        record("tiny", "news-en-de", "second", bleu=20.0),
+        record("tiny", "talks-en-fr", "only", bleu=39.0, seed=1),
+        record("tiny", "talks-en-fr", "only", bleu=41.0, seed=2),
+        record("small", "news-en-de", "first", bleu=31.111, **test),
+        record("small", "news-en-de", "second", bleu=21.0, **test),
+        record("small", "talks-en-fr", "only", bleu=40.0, seed=1, **test),
+        record("small", "talks-en-fr", "only", bleu=42.0, seed=2, **test),
     )
 
     metrics = dvc_plots.bleu_metrics(records)

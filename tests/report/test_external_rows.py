@@ -30,8 +30,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.score import score_run
-from result_rows import against, record, rows_of, score_of, values
-from result_rows import frame as records_from_rows
+from result_rows import rows_of, score_of
 from result_trees import Experiment
 
 CORPUS = "news-en-de"
@@ -430,40 +429,6 @@ def test_a_note_explains_the_test_of_an_external_system_with_several_seeds(recor
     text = " ".join(all_notes(records_of_two_seeds))
 
     assert "largest of the paired bootstraps against each seed" in text
-
-
-@pytest.fixture(scope="module")
-def records_with_best_external():
-    """Return the records of tiny, of small with p=0.02 and of the external system a with p=0.04."""
-    return records_from_rows(
-        record("tiny", "news-en-de", "first", 30.0),
-        record("small", "news-en-de", "first", 40.0, **against("tiny", 0.02)),
-        record("a", "news-en-de", "first", 41.0, about="A", **against("tiny", 0.04)),
-    )
-
-
-def test_holms_correction_covers_external_systems(records_with_best_external):
-    """Two systems are tested: small with p = 0.02, and the external system with p = 0.04.
-
-    Holm's correction doubles the smaller one of two p-values, and keeps the larger one.
-    """
-    _baseline, small_p, external_p = values(records_with_best_external, column="p_holm")
-
-    assert small_p == 0.04
-    assert external_p == 0.04
-
-
-def test_an_external_system_can_have_the_best_score(records_with_best_external):
-    """The best score is bold; the first trained system stays the baseline."""
-    table = wide_bleu_table(score_frame(records_with_best_external))
-
-    bleu = table.column("BLEU")
-    is_bold = {}
-    for row in table.rows:
-        name, *_ = table.texts(row)
-        is_bold[name] = row.cell(bleu).is_bold
-    assert is_bold == {"Baseline: tiny": False, "small": False, "a (external)": True}
-    assert [row.kind for row in table.rows] == ["baseline", "", ""]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS, matched_4_grams_if_few
 from bleuprint.text.parallel import read_lines
 from measuring import translated_set
-from result_rows import against, frame, measured, record, score_of
+from result_rows import measured, record, records_from_rows, score_of, tested_against
 from result_trees import Experiment
 from tools.readme_tables import recipe_row
 
@@ -53,12 +53,12 @@ def two_systems(lines, too_low=(), seeds=(1,), **big_facts):
             changes = {"seed": seed, "lines": lines}
             if system == "big":
                 changes.update(big_facts)
-                changes.update(against("base", 0.001))
+                changes.update(tested_against("base", p=0.001))
             if system in too_low:
                 entry = measured(MATCHED_4_GRAMS, 3.0)
                 changes["metrics"] = {(MATCHED_4_GRAMS, ""): entry}
-            rows.append(record(system, "news-en-de", "first", bleu[system], **changes))
-    return frame(*rows)
+            rows.append(record(system, "news-en-de", "first", bleu=bleu[system], **changes))
+    return records_from_rows(*rows)
 
 
 def remove_tests(records, rows=None):
@@ -283,9 +283,11 @@ def test_a_too_low_system_is_not_marked_as_the_best():
 
 def test_a_baseline_is_not_called_the_best_on_few_lines():
     """60 lines are too few to say that base, with 20.0 BLEU, is better than big with 19.0."""
-    records = frame(
-        record("base", "news-en-de", "first", 20.0, lines=60),
-        record("big", "news-en-de", "first", 19.0, lines=60, **against("base", 0.001)),
+    records = records_from_rows(
+        record("base", "news-en-de", "first", bleu=20.0, lines=60),
+        record(
+            "big", "news-en-de", "first", bleu=19.0, lines=60, **tested_against("base", p=0.001)
+        ),
     )
 
     (finding,) = best_systems(score_frame(records), {})

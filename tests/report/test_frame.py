@@ -18,7 +18,7 @@ from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
-from result_rows import TWO_SYSTEMS, frame
+from result_rows import TWO_SYSTEMS, records_from_rows
 from root import ROOT
 
 # Columns that a machine measures; costs.csv contains them, and table.csv does not.
@@ -35,7 +35,7 @@ MEASURED_COLUMNS = {
     "mfu",
 }
 # Results of tiny and small on three test sets; the training of small was not measured.
-RECORDS = frame(*TWO_SYSTEMS, missing="small")
+RECORDS = records_from_rows(*TWO_SYSTEMS, missing="small")
 
 
 @pytest.fixture(scope="module")

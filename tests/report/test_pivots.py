@@ -10,16 +10,23 @@ from bleuprint.report import pivot_tables, score_tables
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import DASH, TITLE_ROW
-from result_rows import against, frame, labels_of, measured, record
+from result_rows import labels_of, measured, record, records_from_rows, tested_against
 
 
 @pytest.fixture(scope="module")
 def records():
     """Return the records of tiny and small on news-en-de, and of tiny on talks-en-zh."""
-    return frame(
-        record("tiny", "news-en-de", "first", 30.0),
-        record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
-        record("tiny", "talks-en-zh", "only", 20.0),
+    return records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
+        record(
+            "small",
+            "news-en-de",
+            "first",
+            bleu=40.0,
+            length_ratio=1.01,
+            **tested_against("tiny", p=0.01),
+        ),
+        record("tiny", "talks-en-zh", "only", bleu=20.0),
     )
 
 
@@ -39,15 +46,15 @@ def texts_of(table):
 
 def without_loss(system, corpus, test, bleu):
     """Return the record of a system whose loss was not computed."""
-    return record(system, corpus, test, bleu, loss=None, perplexity=None, word_perplexity=None)
+    return record(system, corpus, test, bleu=bleu, loss=None, perplexity=None, word_perplexity=None)
 
 
 def test_losses_and_perplexities_are_means_over_seeds():
     """Perplexity is averaged, too, and not computed from the mean loss: exp(1.75) = 5.75."""
-    first = record("tiny", "news-en-de", "first", 30.0, loss=1.5, perplexity=4.4817)
-    second = record("tiny", "news-en-de", "first", 30.0, seed=2, loss=2.0, perplexity=7.389)
+    first = record("tiny", "news-en-de", "first", bleu=30.0, loss=1.5, perplexity=4.4817)
+    second = record("tiny", "news-en-de", "first", bleu=30.0, seed=2, loss=2.0, perplexity=7.389)
 
-    title, row = rows_of(pivot_tables.loss_table(score_frame(frame(first, second))))
+    title, row = rows_of(pivot_tables.loss_table(score_frame(records_from_rows(first, second))))
 
     assert title["System"] == "news-en-de, first"
     mean_loss = (1.5 + 2.0) / 2
@@ -62,8 +69,8 @@ def test_losses_and_perplexities_are_means_over_seeds():
 
 def test_a_system_without_a_loss_is_not_in_the_table_of_losses():
     """Of tiny on talks-en-zh no loss is known, so the table ends after news-en-de."""
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.0),
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
         without_loss("tiny", "talks-en-zh", "only", 20.0),
     )
 
@@ -74,7 +81,7 @@ def test_a_system_without_a_loss_is_not_in_the_table_of_losses():
 
 
 def test_without_any_loss_there_is_no_table_of_losses():
-    records = frame(without_loss("tiny", "talks-en-zh", "only", 20.0))
+    records = records_from_rows(without_loss("tiny", "talks-en-zh", "only", 20.0))
 
     assert pivot_tables.loss_table(score_frame(records)) is None
 
@@ -119,13 +126,20 @@ def length_table():
 
     On news-en-de, lines have up to 10 or over 50 tokens; on talks-en-zh up to 20.
     """
-    talks = record("tiny", "talks-en-zh", "only", 20.0)
+    talks = record("tiny", "talks-en-zh", "only", bleu=20.0)
     del talks["metrics"]["bleu", "length over 50"]
     talks["metrics"]["bleu", "length 1-10"] = measured("bleu", 11.0, units=7)
     talks["metrics"]["bleu", "length 11-20"] = measured("bleu", 12.0, units=3)
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.0),
-        record("small", "news-en-de", "first", 40.0, length_ratio=1.01, **against("tiny", 0.01)),
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
+        record(
+            "small",
+            "news-en-de",
+            "first",
+            bleu=40.0,
+            length_ratio=1.01,
+            **tested_against("tiny", p=0.01),
+        ),
         talks,
     )
     return pivot_tables.length_table(score_frame(records))
@@ -156,9 +170,9 @@ def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
     Of words that the training text lacks, the records have 50 with a recall of 20 %; of words that
     it contains 100 times or more, 1,200 with a recall of 50 %.
     """
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.0),
-        record("small", "news-en-de", "first", 40.0, **against("tiny", 0.01)),
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
+        record("small", "news-en-de", "first", bleu=40.0, **tested_against("tiny", p=0.01)),
     )
 
     table = pivot_tables.word_recall_table(score_frame(records))
@@ -174,11 +188,11 @@ def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
 
 def test_without_words_there_is_no_table_of_word_recall():
     """Chinese is split into characters, so its records lack the recall of words."""
-    chinese = record("tiny", "talks-en-zh", "only", 20.0)
+    chinese = record("tiny", "talks-en-zh", "only", bleu=20.0)
     del chinese["metrics"]["word_accuracy", "count 0"]
     del chinese["metrics"]["word_accuracy", "count 100+"]
 
-    assert pivot_tables.word_recall_table(score_frame(frame(chinese))) is None
+    assert pivot_tables.word_recall_table(score_frame(records_from_rows(chinese))) is None
 
 
 @pytest.fixture
@@ -227,8 +241,8 @@ def scores_of_two_seeds():
         ("word_accuracy", "count 0"): measured("word_accuracy", 40.0, units=50),
         ("word_accuracy", "count 100+"): measured("word_accuracy", 25.0, units=1200),
     }
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.0),
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
         record(
             "tiny",
             "news-en-de",

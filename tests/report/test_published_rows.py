@@ -14,7 +14,7 @@ from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.render import latex
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
-from result_rows import frame, record, rows_of
+from result_rows import record, records_from_rows, rows_of
 
 
 def bleu_table(records):
@@ -25,10 +25,10 @@ def bleu_table(records):
 @pytest.fixture(scope="module")
 def wmt14():
     """Return the records of base on two WMT14 test sets and another one, with Table 2."""
-    records = frame(
-        record("base", "wmt14-en-de", "newstest2013", 25.1),
-        record("base", "wmt14-en-de", "newstest2014", 26.1),
-        record("base", "other-en-de", "newstest2014", 27.1),
+    records = records_from_rows(
+        record("base", "wmt14-en-de", "newstest2013", bleu=25.1),
+        record("base", "wmt14-en-de", "newstest2014", bleu=26.1),
+        record("base", "other-en-de", "newstest2014", bleu=27.1),
     )
     return with_published_numbers(records, ())
 
@@ -94,7 +94,7 @@ def test_table_2_is_not_shown_for_other_corpora(corpus):
 
     A test set of another corpus has only our own row, even if it is named newstest2014.
     """
-    ours = frame(record("base", corpus, "newstest2014", 26.1))
+    ours = records_from_rows(record("base", corpus, "newstest2014", bleu=26.1))
 
     (row,) = bleu_table(with_published_numbers(ours, ())).rows
 
@@ -107,10 +107,10 @@ def two_numbers_of_a_paper():
 
     A number on a test set that the experiment lacks is left out.
     """
-    records = frame(
-        record("base", "news-en-de", "first", 26.1),
-        record("base", "news-en-de", "second", 27.1),
-        record("base", "talks-en-fr", "only", 36.1),
+    records = records_from_rows(
+        record("base", "news-en-de", "first", bleu=26.1),
+        record("base", "news-en-de", "second", bleu=27.1),
+        record("base", "talks-en-fr", "only", bleu=36.1),
     )
     numbers = [
         Published("Paper", "Doe 2020, Table 3", "news-en-de", "second", 28.4, "tokenized"),
@@ -175,11 +175,11 @@ def two_seeds_on_talks():
 
     In these records, BLEU with the tokenizer intl is 0.5 below BLEU.
     """
-    return frame(
-        record("base", "talks-en-fr", "only", 36.0, seed=1),
-        record("base", "talks-en-fr", "only", 37.0, seed=2),
-        record("big", "talks-en-fr", "only", 35.0, seed=1),
-        record("big", "talks-en-fr", "only", 35.0, seed=2),
+    return records_from_rows(
+        record("base", "talks-en-fr", "only", bleu=36.0, seed=1),
+        record("base", "talks-en-fr", "only", bleu=37.0, seed=2),
+        record("big", "talks-en-fr", "only", bleu=35.0, seed=1),
+        record("big", "talks-en-fr", "only", bleu=35.0, seed=2),
     )
 
 
@@ -278,7 +278,7 @@ def test_published_systems_of_the_same_name_are_told_apart_by_their_source():
 
     The number of the paper, 27.3, must stay, with the paper's costs.
     """
-    records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
+    records = records_from_rows(record("base", "wmt14-en-de", "newstest2014", bleu=26.1))
     blog = Published(
         "Transformer (base)", "A blog", "wmt14-en-de", "newstest2014", 99.9, "compound-split"
     )
@@ -300,7 +300,7 @@ def test_published_systems_of_the_same_name_are_told_apart_by_their_source():
 
 def test_a_number_of_table_2_that_params_yaml_names_is_shown_once():
     """The program knows the eight rows of Table 2; a user has typed one of them in params.yaml."""
-    records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
+    records = records_from_rows(record("base", "wmt14-en-de", "newstest2014", bleu=26.1))
     number = Published(
         "Transformer (base)",
         literature.TABLE_2_SOURCE,
@@ -319,9 +319,9 @@ def test_a_number_of_table_2_that_params_yaml_names_is_shown_once():
 
 def test_a_note_names_a_system_that_is_an_ensemble():
     """System `four` translates with four checkpoints, which costs four times the computing."""
-    records = frame(
-        record("one", "news-en-de", "first", 20.0, models=1),
-        record("four", "news-en-de", "first", 21.0, models=4),
+    records = records_from_rows(
+        record("one", "news-en-de", "first", bleu=20.0, models=1),
+        record("four", "news-en-de", "first", bleu=21.0, models=4),
     )
 
     text = " ".join(notes.all_notes(records))
@@ -332,7 +332,7 @@ def test_a_note_names_a_system_that_is_an_ensemble():
 
 def test_french_numbers_of_table_2_are_shown_with_the_printed_digits():
     """Each number stands in the column of its BLEU variant, as in Vaswani et al. 2017, EN-FR."""
-    records = frame(record("base", "wmt14-en-fr", "newstest2014", 36.1))
+    records = records_from_rows(record("base", "wmt14-en-fr", "newstest2014", bleu=36.1))
 
     rows = rows_of(bleu_table(with_published_numbers(records, ())))
 
@@ -362,7 +362,7 @@ def test_german_numbers_of_table_2_keep_the_printed_digits():
 
     As a floating-point number, 26.30 would become 26.3.
     """
-    records = frame(record("base", "wmt14-en-de", "newstest2014", 26.1))
+    records = records_from_rows(record("base", "wmt14-en-de", "newstest2014", bleu=26.1))
 
     published = with_published_numbers(records, ()).published
 

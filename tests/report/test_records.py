@@ -14,7 +14,7 @@ from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.metrics import METRICS
 from measuring import paired_tests
-from result_rows import values
+from result_rows import metric_values
 
 # The columns that name a run and a test set.
 KEY = ["system", "corpus", "seed", "test"]
@@ -150,7 +150,7 @@ def test_systems_with_the_same_settings_have_the_same_fingerprint_of_settings(co
 
 def test_no_two_runs_have_the_same_bleu(collected):
     """Otherwise a number in the wrong row could go unnoticed in the other tests."""
-    assert len(set(values(collected))) == len(collected.runs)
+    assert len(set(metric_values(collected))) == len(collected.runs)
 
 
 def test_the_baseline_is_not_tested(collected):

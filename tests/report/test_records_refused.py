@@ -19,7 +19,7 @@ from bleuprint.report.training_costs import costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import read_json, write_json
-from result_rows import frame, measured, record
+from result_rows import measured, record, records_from_rows
 from systems import with_systems
 
 
@@ -120,7 +120,9 @@ def test_a_damaged_result_is_refused_with_its_path(experiment_copy, name, conten
 
 def test_corpora_with_the_same_references_may_be_scored_by_one_version():
     _check_signatures(
-        frame(record("a", "one-en-de", "x", 30.0), record("a", "two-en-de", "x", 30.0))
+        records_from_rows(
+            record("a", "one-en-de", "x", bleu=30.0), record("a", "two-en-de", "x", bleu=30.0)
+        )
     )
 
 
@@ -129,13 +131,13 @@ def test_scores_of_two_versions_on_the_same_references_are_refused():
 
     The signature of BLEU names the version. Both records have the same references.
     """
-    by_version_2_6 = record("a", "one-en-de", "x", 30.0)
+    by_version_2_6 = record("a", "one-en-de", "x", bleu=30.0)
     bleu = measured("bleu", 30.0, signature="nrefs:1|tok:13a|version:2.5.0")
-    by_version_2_5 = record("a", "two-en-de", "x", 30.0, metrics={("bleu", ""): bleu})
+    by_version_2_5 = record("a", "two-en-de", "x", bleu=30.0, metrics={("bleu", ""): bleu})
 
     message = r"BLEU was computed by different versions: .*2\.[56]\.0.* score of"
     with pytest.raises(UserError, match=message):
-        _check_signatures(frame(by_version_2_6, by_version_2_5))
+        _check_signatures(records_from_rows(by_version_2_6, by_version_2_5))
 
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])

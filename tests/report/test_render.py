@@ -8,7 +8,7 @@ from bleuprint.report.render import latex, markdown
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Cell, Column, Row, Table, text_table
-from result_rows import TWO_SYSTEMS, frame
+from result_rows import TWO_SYSTEMS, records_from_rows
 
 
 def markdown_cells(line):
@@ -19,7 +19,7 @@ def markdown_cells(line):
 @pytest.fixture(scope="module")
 def markdown_lines():
     """Return the lines of a Markdown table with the scores of tiny and small on a test set."""
-    tables = tables_by_test_set(score_frame(frame(*TWO_SYSTEMS, missing="small")))
+    tables = tables_by_test_set(score_frame(records_from_rows(*TWO_SYSTEMS, missing="small")))
     return markdown(tables["news-en-de, first"]).splitlines()
 
 
@@ -78,7 +78,7 @@ def test_a_table_is_written_as_latex_with_groups_of_columns():
     In TWO_SYSTEMS, tiny has 31.11, 32.22 and 33.33 BLEU on them, and small 10 more on each, with
     the p-values 0.000999, 0.05 and 0.049. TeX would read parts of the caption as commands.
     """
-    table = wide_bleu_table(score_frame(frame(*TWO_SYSTEMS)))
+    table = wide_bleu_table(score_frame(records_from_rows(*TWO_SYSTEMS)))
 
     text = latex(table, "Made of 5 % & more_or_less")
 

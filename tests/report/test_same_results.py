@@ -6,7 +6,7 @@
 import pytest
 
 from bleuprint.report.same_results import compare_records
-from result_rows import against, changed, frame, record, values
+from result_rows import changed, metric_values, record, records_from_rows, tested_against
 
 # What the records say of the machine that trained, by the name of the column.
 MACHINE = {
@@ -22,11 +22,11 @@ def records():
     """Return the records of tiny and small on the test sets first and second with two seeds."""
     rows = []
     for system, bleu in (("tiny", 30.0), ("small", 33.0)):
-        test = against("tiny", 0.04) if system == "small" else {}
+        test = tested_against("tiny", p=0.04) if system == "small" else {}
         for seed, seed_bleu in ((3, bleu), (1, bleu + 0.4)):
             for test_set in ("first", "second"):
                 rows.append(record(system, "news-en-de", test_set, seed_bleu, seed=seed, **test))
-    return changed(frame(*rows), **MACHINE)
+    return changed(records_from_rows(*rows), **MACHINE)
 
 
 def change_small(records, **values):
@@ -107,7 +107,7 @@ def test_other_translations_differ_from_the_first_stage_whose_fingerprint_differ
 
 def test_a_signature_is_reported_by_the_part_that_differs(records):
     """A signature such as `nrefs:1|tok:13a|version:2.6.0` says how a score was computed."""
-    (signature,) = set(values(records, column="signature"))
+    (signature,) = set(metric_values(records, column="signature"))
     other = changed(
         records,
         {"system": "small", "test": "first", "metric": "bleu"},
@@ -193,8 +193,8 @@ def test_code_is_no_cause_if_settings_and_data_differ(records):
 @pytest.fixture
 def compared_runs():
     """Return how results of two reports differ, after the file of the external system a changed."""
-    old = frame(
-        record("tiny", "news-en-de", "first", 30.0),
+    old = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
         record(
             "a",
             "news-en-de",
@@ -202,11 +202,11 @@ def compared_runs():
             33.0,
             about="A",
             hypotheses_sha256="1" * 64,
-            **against("tiny", 0.01),
+            **tested_against("tiny", p=0.01),
         ),
     )
-    new = frame(
-        record("tiny", "news-en-de", "first", 30.0),
+    new = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
         record(
             "a",
             "news-en-de",
@@ -214,7 +214,7 @@ def compared_runs():
             33.1,
             about="A",
             hypotheses_sha256="2" * 64,
-            **against("tiny", 0.01),
+            **tested_against("tiny", p=0.01),
         ),
     )
     (tiny, external), _ = compare_records(old, new)

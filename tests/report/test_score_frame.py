@@ -12,7 +12,7 @@ from bleuprint.report.notes import all_notes
 from bleuprint.report.paired import holm_correction, largest_p_value, paired_t_test
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
-from result_rows import against, frame, record, score_of
+from result_rows import record, records_from_rows, score_of, tested_against
 
 
 def bleu_agreement(difference):
@@ -104,13 +104,19 @@ def test_equal_differences_have_a_p_value_of_1(differences):
 @pytest.fixture(scope="module")
 def one_seed():
     """Return the records of the baseline base and two other systems on two test sets."""
-    return frame(
-        record("base", "news-en-de", "first", 30.0),
-        record("base", "news-en-de", "second", 20.0),
-        record("good", "news-en-de", "first", 32.5, **against("base", 0.01, 0.02)),
-        record("good", "news-en-de", "second", 21.0, **against("base", 0.04)),
-        record("fair", "news-en-de", "first", 29.0, **against("base", 0.03)),
-        record("fair", "news-en-de", "second", 20.0, **against("base", 1.0)),
+    return records_from_rows(
+        record("base", "news-en-de", "first", bleu=30.0),
+        record("base", "news-en-de", "second", bleu=20.0),
+        record(
+            "good",
+            "news-en-de",
+            "first",
+            bleu=32.5,
+            **tested_against("base", p=0.01, randomization=0.02),
+        ),
+        record("good", "news-en-de", "second", bleu=21.0, **tested_against("base", p=0.04)),
+        record("fair", "news-en-de", "first", bleu=29.0, **tested_against("base", p=0.03)),
+        record("fair", "news-en-de", "second", bleu=20.0, **tested_against("base", p=1.0)),
     )
 
 
@@ -215,14 +221,22 @@ def three_seeds():
     """Return the records of three systems with three seeds; `same` has the scores of base."""
     rows = []
     for seed in (1, 2, 3):
-        rows.append(record("base", "news-en-de", "only", BASE_BLEU[seed - 1], seed=seed))
+        rows.append(record("base", "news-en-de", "only", bleu=BASE_BLEU[seed - 1], seed=seed))
     for seed in (1, 2, 3):
         bleu = GOOD_BLEU[seed - 1]
-        rows.append(record("good", "news-en-de", "only", bleu, seed=seed, **against("base", 0.9)))
+        rows.append(
+            record(
+                "good", "news-en-de", "only", bleu=bleu, seed=seed, **tested_against("base", p=0.9)
+            )
+        )
     for seed in (1, 2, 3):
         bleu = BASE_BLEU[seed - 1]
-        rows.append(record("same", "news-en-de", "only", bleu, seed=seed, **against("base", 0.9)))
-    return frame(*rows)
+        rows.append(
+            record(
+                "same", "news-en-de", "only", bleu=bleu, seed=seed, **tested_against("base", p=0.9)
+            )
+        )
+    return records_from_rows(*rows)
 
 
 def test_the_seeds_of_a_system_become_one_row(three_seeds):
@@ -282,11 +296,13 @@ def good_with_standard_errors():
     """Return the score of good, whose three seeds have the standard errors 0.2, 0.5 and 1.1."""
     rows = []
     for seed, standard_error in ((1, 0.2), (2, 0.5), (3, 1.1)):
-        test = against("base", 0.9)
+        test = tested_against("base", p=0.9)
         test["tested"]["standard_error"] = standard_error
-        rows.append(record("base", "news-en-de", "only", BASE_BLEU[seed - 1], seed=seed))
-        rows.append(record("good", "news-en-de", "only", GOOD_BLEU[seed - 1], seed=seed, **test))
-    return score_of(frame(*rows), "good")
+        rows.append(record("base", "news-en-de", "only", bleu=BASE_BLEU[seed - 1], seed=seed))
+        rows.append(
+            record("good", "news-en-de", "only", bleu=GOOD_BLEU[seed - 1], seed=seed, **test)
+        )
+    return score_of(records_from_rows(*rows), "good")
 
 
 def test_the_standard_error_over_lines_is_the_mean_over_seeds(good_with_standard_errors):
@@ -331,9 +347,9 @@ def test_human_agreement_is_known_and_explained_for_natural_languages(corpus, p_
 
     The corpus `copy` consists of random symbols, whose translations people cannot judge.
     """
-    records = frame(
-        record("base", corpus, "only", 30.0),
-        record("other", corpus, "only", 32.0, **against("base", p_value)),
+    records = records_from_rows(
+        record("base", corpus, "only", bleu=30.0),
+        record("other", corpus, "only", bleu=32.0, **tested_against("base", p=p_value)),
     )
 
     has_agreement = not math.isnan(score_of(records, "other").agreement)
@@ -345,7 +361,7 @@ def test_human_agreement_is_known_and_explained_for_natural_languages(corpus, p_
 
 def test_an_only_system_has_no_difference():
     """An experiment with one system has no baseline to compare it with."""
-    records = frame(record("base", "news-en-de", "only", 30.0))
+    records = records_from_rows(record("base", "news-en-de", "only", bleu=30.0))
 
     score = score_of(records, "base")
 
@@ -359,7 +375,7 @@ def test_an_only_system_has_no_difference():
 @pytest.fixture
 def scores_with_published_number():
     """Return the score frame of base and of a paper's BLEU 31.25 and perplexity 4."""
-    records = frame(record("base", "news-en-de", "only", 30.0))
+    records = records_from_rows(record("base", "news-en-de", "only", bleu=30.0))
     number = Published("Paper", "Doe 2020", "news-en-de", "only", 31.25, "intl", perplexity=4.0)
     return score_frame(with_published_numbers(records, [number]))
 
@@ -378,6 +394,6 @@ def test_a_published_number_becomes_rows_of_its_metrics(scores_with_published_nu
 
 
 def test_published_numbers_leave_computed_scores_as_they_are(scores_with_published_number):
-    without = score_frame(frame(record("base", "news-en-de", "only", 30.0)))
+    without = score_frame(records_from_rows(record("base", "news-en-de", "only", bleu=30.0)))
 
     assert computed_scores(scores_with_published_number).shape == without.shape

@@ -11,12 +11,21 @@ from bleuprint.report.notes import all_notes
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set, wide_bleu_table
 from bleuprint.report.table import Column
-from result_rows import TWO_SYSTEMS, against, changed, frame, labels_of, record, rows_of
+from result_rows import (
+    TWO_SYSTEMS,
+    changed,
+    labels_of,
+    metric_values,
+    record,
+    records_from_rows,
+    rows_of,
+    tested_against,
+)
 
 # The costs that are counted and the same on every machine, and those that a machine measures.
 ALL_COSTS = (*COUNTED_COSTS, *MEASURED_COSTS)
 # Results of tiny and small on three test sets; the training of small was not measured.
-RECORDS = frame(*TWO_SYSTEMS, missing="small")
+RECORDS = records_from_rows(*TWO_SYSTEMS, missing="small")
 
 
 def texts_by_test_set(records):
@@ -41,14 +50,14 @@ def test_the_order_of_records_moves_no_number(order):
         shuffled.append(small_rows[test_set])
         shuffled.append(tiny_rows[test_set])
 
-    texts = texts_by_test_set(frame(*shuffled))
+    texts = texts_by_test_set(records_from_rows(*shuffled))
 
-    assert texts == texts_by_test_set(frame(*TWO_SYSTEMS))
+    assert texts == texts_by_test_set(records_from_rows(*TWO_SYSTEMS))
 
 
 def test_languages_are_shown_if_the_name_of_the_corpus_lacks_them():
     """The corpus news-en-de is renamed to news, and its column becomes `news (en-de), first`."""
-    records = frame(record("tiny", "news-en-de", "first", 31.0))
+    records = records_from_rows(record("tiny", "news-en-de", "first", bleu=31.0))
     renamed = Records(records.runs.assign(corpus="news"), records.metrics.assign(corpus="news"))
 
     table = wide_bleu_table(score_frame(renamed))
@@ -59,11 +68,11 @@ def test_languages_are_shown_if_the_name_of_the_corpus_lacks_them():
 @pytest.fixture(scope="module")
 def two_seeds():
     """Return the records of two systems with the seeds 7 and 2."""
-    return frame(
-        record("tiny", "news-en-de", "only", 30.0, seed=7),
-        record("tiny", "news-en-de", "only", 33.0, seed=2),
-        record("small", "news-en-de", "only", 40.0, seed=7, **against("tiny", 0.2)),
-        record("small", "news-en-de", "only", 42.0, seed=2, **against("tiny", 0.001)),
+    return records_from_rows(
+        record("tiny", "news-en-de", "only", bleu=30.0, seed=7),
+        record("tiny", "news-en-de", "only", bleu=33.0, seed=2),
+        record("small", "news-en-de", "only", bleu=40.0, seed=7, **tested_against("tiny", p=0.2)),
+        record("small", "news-en-de", "only", bleu=42.0, seed=2, **tested_against("tiny", p=0.001)),
     )
 
 
@@ -115,11 +124,11 @@ def test_the_best_score_of_each_test_set_is_marked():
 
     On the test set `second`, both systems have the same scores, and both are marked.
     """
-    records = frame(
-        record("tiny", "news-en-de", "first", 31.11),
-        record("tiny", "news-en-de", "second", 32.22),
-        record("small", "news-en-de", "first", 30.9, **against("tiny", 0.5)),
-        record("small", "news-en-de", "second", 32.22, **against("tiny", 1.0)),
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=31.11),
+        record("tiny", "news-en-de", "second", bleu=32.22),
+        record("small", "news-en-de", "first", bleu=30.9, **tested_against("tiny", p=0.5)),
+        record("small", "news-en-de", "second", bleu=32.22, **tested_against("tiny", p=1.0)),
     )
 
     marked_columns = best_columns(records, ["bleu", "ter"])
@@ -133,7 +142,7 @@ def test_the_best_score_of_each_test_set_is_marked():
 
 
 def test_the_score_of_an_only_system_is_not_marked_as_the_best():
-    only_tiny = frame(*TWO_SYSTEMS[:3])
+    only_tiny = records_from_rows(*TWO_SYSTEMS[:3])
 
     assert not any(best_columns(only_tiny, ["bleu"]).values())
 
@@ -221,11 +230,11 @@ def test_costs_are_means_over_seeds_and_name_all_devices():
 
     Each training has two records, one for each test set, and must count once.
     """
-    records = frame(
-        record("tiny", "news-en-de", "first", 30.0, seed=1, target_tokens=1_000_000),
-        record("tiny", "news-en-de", "second", 30.0, seed=1, target_tokens=1_000_000),
-        record("tiny", "news-en-de", "first", 30.0, seed=2, target_tokens=2_000_000),
-        record("tiny", "news-en-de", "second", 30.0, seed=2, target_tokens=2_000_000),
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0, seed=1, target_tokens=1_000_000),
+        record("tiny", "news-en-de", "second", bleu=30.0, seed=1, target_tokens=1_000_000),
+        record("tiny", "news-en-de", "first", bleu=30.0, seed=2, target_tokens=2_000_000),
+        record("tiny", "news-en-de", "second", bleu=30.0, seed=2, target_tokens=2_000_000),
     )
     records.runs.loc[records.runs.seed == 1, "device"] = "Fast Chip"
     records.runs.loc[records.runs.seed == 2, "device"] = "Slow Chip"
@@ -293,12 +302,48 @@ def test_the_note_on_the_baseline_precedes_that_on_significance():
 @pytest.mark.parametrize("sign", ["Δ", "†", "n.s."])
 def test_notes_do_not_explain_signs_that_no_table_shows(sign):
     """An only system has no differences."""
-    only_tiny = frame(*TWO_SYSTEMS[:3])
+    only_tiny = records_from_rows(*TWO_SYSTEMS[:3])
 
     assert sign not in " ".join(all_notes(only_tiny))
 
 
 def test_notes_do_not_mention_published_numbers_if_there_are_none():
-    only_tiny = frame(*TWO_SYSTEMS[:3])
+    only_tiny = records_from_rows(*TWO_SYSTEMS[:3])
 
     assert "published" not in " ".join(all_notes(only_tiny)).lower()
+
+
+def test_holms_correction_covers_external_systems():
+    """Two systems are tested: small with p = 0.02, and the external system `a` with p = 0.04.
+
+    Holm's correction doubles the smaller one of two p-values, and keeps the larger one.
+    """
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
+        record("small", "news-en-de", "first", bleu=40.0, **tested_against("tiny", p=0.02)),
+        record("a", "news-en-de", "first", bleu=41.0, about="A", **tested_against("tiny", p=0.04)),
+    )
+
+    _baseline, small_p, external_p = metric_values(records, "bleu", column="p_holm")
+
+    assert small_p == 0.04
+    assert external_p == 0.04
+
+
+def test_an_external_system_can_have_the_best_score():
+    """The best score is bold; the baseline is the first trained system."""
+    records = records_from_rows(
+        record("tiny", "news-en-de", "first", bleu=30.0),
+        record("small", "news-en-de", "first", bleu=40.0, **tested_against("tiny", p=0.02)),
+        record("a", "news-en-de", "first", bleu=41.0, about="A", **tested_against("tiny", p=0.04)),
+    )
+
+    table = wide_bleu_table(score_frame(records))
+
+    bleu = table.column("BLEU")
+    is_bold = {}
+    for row in table.rows:
+        name, *_ = table.texts(row)
+        is_bold[name] = row.cell(bleu).is_bold
+    assert is_bold == {"Baseline: tiny": False, "small": False, "a (external)": True}
+    assert [row.kind for row in table.rows] == ["baseline", "", ""]

@@ -5,7 +5,7 @@ import pytest
 
 from bleuprint.report.frame import REPORTS, RESULTS
 from bleuprint.report.seed_variance import estimate_deviations, largest_seed_difference
-from result_rows import changed, frame, record
+from result_rows import changed, record, records_from_rows
 
 # The median of the chi-squared distribution with one degree of freedom, that is, of two seeds.
 CHI_SQUARED_MEDIAN = 0.4549364
@@ -22,13 +22,13 @@ def two_seeds(system, first_bleu, second_bleu):
 @pytest.fixture
 def first_report():
     """Return the records of a report with two systems, whose variances over seeds are 0.08."""
-    return frame(*two_seeds("tiny", 30.0, 30.4), *two_seeds("small", 33.0, 33.4))
+    return records_from_rows(*two_seeds("tiny", 30.0, 30.4), *two_seeds("small", 33.0, 33.4))
 
 
 @pytest.fixture
 def second_report():
     """Return the records of a report with two systems, whose variances are 0.72 and 0.08."""
-    return frame(*two_seeds("tiny", 30.0, 31.2), *two_seeds("small", 33.0, 33.4))
+    return records_from_rows(*two_seeds("tiny", 30.0, 31.2), *two_seeds("small", 33.0, 33.4))
 
 
 def deviation_of(root, records):
@@ -101,7 +101,7 @@ def test_the_deviation_is_unbiased_although_one_system_is_unstable(tmp_path):
         for seed in (1, 2, 3):
             bleu = 30 + deviation * rng.normal()
             rows.append(record(f"s{number}", "news-en-de", "first", bleu, seed=seed))
-    frame(*rows).save(tmp_path / RESULTS)
+    records_from_rows(*rows).save(tmp_path / RESULTS)
 
     (estimate,) = estimate_deviations(tmp_path).values()
 

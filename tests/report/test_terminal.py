@@ -23,7 +23,7 @@ from bleuprint.report.frame import load
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.score_tables import tables_by_test_set
 from bleuprint.report.table import stack_tables, text_table
-from result_rows import TWO_SYSTEMS, frame
+from result_rows import TWO_SYSTEMS, records_from_rows
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def project(tmp_path_factory):
         run = Run(facts["system"], facts["corpus"], facts["seed"])
         new_facts = {**facts, "settings_sha256": settings_sha256(settings, run)}
         rows.append({**row, "facts": new_facts})
-    frame(*rows).save(root / "reports" / "results.json")
+    records_from_rows(*rows).save(root / "reports" / "results.json")
     return root
 
 
@@ -120,7 +120,7 @@ def numbers_in(text):
 @pytest.fixture(scope="module")
 def two_systems_table():
     """Return the table of two systems on three test sets."""
-    return stack_tables(tables_by_test_set(score_frame(frame(*TWO_SYSTEMS))))
+    return stack_tables(tables_by_test_set(score_frame(records_from_rows(*TWO_SYSTEMS))))
 
 
 def test_a_wide_terminal_shows_all_columns_side_by_side(two_systems_table):

@@ -49,7 +49,7 @@ def record(system, corpus, test, bleu, **changes):
         bleu: The value of BLEU, from which the other scores follow.
         changes: What differs from the usual record: facts by name; metrics by key, with their
             value, or None to leave one out; `metrics`, by key and group; and `tested`, which
-            `against` returns.
+            `tested_against` returns.
 
     Returns:
         The facts of the record, its metrics by key and group, and what was tested.
@@ -135,28 +135,28 @@ def measured(key, value, low=None, high=None, units=1000, **changes):
     return entry
 
 
-def against(baseline, bootstrap, randomization=None):
+def tested_against(baseline, p, randomization=None):
     """Make the tests of a record against a baseline, the same for all scores.
 
     Args:
         baseline: The system with which the record's system is compared.
-        bootstrap: The p-value of the paired bootstrap test.
+        p: The p-value of the paired bootstrap test.
         randomization: The p-value of approximate randomization; equal to the first if omitted.
 
     Returns:
         Changes for `record`.
     """
-    second = bootstrap if randomization is None else randomization
+    second = p if randomization is None else randomization
     tested = {
         "baseline": baseline,
-        "p": bootstrap,
+        "p": p,
         "p_randomization": second,
         "standard_error": 0.5,
     }
     return {"tested": tested}
 
 
-def frame(*rows, missing=""):
+def records_from_rows(*rows, missing=""):
     """Put records into tables as the report has them.
 
     Args:
@@ -290,7 +290,7 @@ def _rows(table, where):
     return is_chosen
 
 
-def values(records, metric="bleu", column="value"):
+def metric_values(records, metric="bleu", column="value"):
     """Return a column of a metric over all lines, in the order of the records."""
     rows = (records.metrics.metric == metric) & (records.metrics.group == "")
     return list(records.metrics[rows][column])
@@ -328,10 +328,10 @@ def score_of(records, system, metric="bleu", group="", **corpus_or_test):
 
 # Rows of two systems, a corpus with two test sets and one with one; every figure is different.
 TWO_SYSTEMS = [
-    record("tiny", "news-en-de", "first", 31.11),
-    record("tiny", "news-en-de", "second", 32.22),
-    record("tiny", "talks-en-fr", "only", 33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", 41.11, **against("tiny", 0.000999)),
-    record("small", "news-en-de", "second", 42.22, **against("tiny", 0.05)),
-    record("small", "talks-en-fr", "only", 43.33, **against("tiny", 0.049)),
+    record("tiny", "news-en-de", "first", bleu=31.11),
+    record("tiny", "news-en-de", "second", bleu=32.22),
+    record("tiny", "talks-en-fr", "only", bleu=33.33, training_flops=5e17),
+    record("small", "news-en-de", "first", bleu=41.11, **tested_against("tiny", p=0.000999)),
+    record("small", "news-en-de", "second", bleu=42.22, **tested_against("tiny", p=0.05)),
+    record("small", "talks-en-fr", "only", bleu=43.33, **tested_against("tiny", p=0.049)),
 ]

@@ -173,7 +173,7 @@ def test_each_chart_has_a_line_and_a_band_for_each_system_with_several_seeds(
     for run in trained_runs(settings):
         write_json(tmp_path / run.results_folder / "curves.json", trees.curves_of(run))
         rows.append(result_rows.record(run.system, run.corpus, "first", 20.0, seed=run.seed))
-    records = result_rows.frame(*rows)
+    records = result_rows.records_from_rows(*rows)
 
     page = page_of(curves_section(ReportData(settings, records, tmp_path)))
 

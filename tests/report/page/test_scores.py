@@ -29,7 +29,7 @@ def experiment(tmp_path_factory):
 
 def record(system, bleu, p_value=None, **changes):
     """Return the record of a system, tested against the system base if it has a p-value."""
-    test = {} if p_value is None else result_rows.against("base", p_value)
+    test = {} if p_value is None else result_rows.tested_against("base", p=p_value)
     test.update(changes)
     return result_rows.record(system, CORPUS, TEST, bleu, **test)
 
@@ -37,7 +37,7 @@ def record(system, bleu, p_value=None, **changes):
 def summary_of(experiment, *rows, **changes):
     """Return the page's summary of some records, with other settings."""
     settings = dataclasses.replace(experiment.settings, **changes)
-    records = with_published_numbers(result_rows.frame(*rows), settings.published)
+    records = with_published_numbers(result_rows.records_from_rows(*rows), settings.published)
     return page_of(summary_section(ReportData(settings, records, experiment.root)))
 
 
@@ -49,7 +49,7 @@ def summary(experiment):
     lower. Their intervals reach from 1 below the score to 1 above it, that of BLEU to 2 above.
     """
     return summary_of(
-        experiment, record("base", 20.0), record("big", 22.5, p_value=0.001, loss=1.25)
+        experiment, record("base", bleu=20.0), record("big", bleu=22.5, p_value=0.001, loss=1.25)
     )
 
 
@@ -123,9 +123,9 @@ def test_a_difference_is_marked_by_its_significance_after_holms_correction(exper
     0.03 is below 0.05, but doubled it is not. † marks such a difference, which is significant
     alone; ‡ would mark one that stays significant after the correction.
     """
-    base = record("base", 20.0)
-    big = record("big", 21.0, p_value=0.03)
-    odd = record("odd", 19.8, p_value=0.41)
+    base = record("base", bleu=20.0)
+    big = record("big", bleu=21.0, p_value=0.03)
+    odd = record("odd", bleu=19.8, p_value=0.41)
 
     page = summary_of(experiment, base, big, odd)
 
@@ -144,7 +144,7 @@ def summary_with_thesis(experiment):
     The corpus is that of Table 2 in Vaswani et al. (2017), so its eight systems are shown, too.
     """
     number = Published("Ours <before>", "A thesis", CORPUS, TEST, 25.5, "lower-cased")
-    return summary_of(experiment, record("base", 20.0), published=(number,))
+    return summary_of(experiment, record("base", bleu=20.0), published=(number,))
 
 
 def test_published_rows_are_marked_and_stand_above_ours(summary_with_thesis):

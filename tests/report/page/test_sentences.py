@@ -269,12 +269,12 @@ def test_lines_that_were_chosen_stay_in_the_order_of_the_test_set(small_body):
 @pytest.fixture
 def four_systems():
     """Return the scores of the baseline base and three systems that are better."""
-    test = result_rows.against("base", 0.5)
-    records = result_rows.frame(
-        result_rows.record("base", "news-en-de", "t", 1.0),
-        result_rows.record("a", "news-en-de", "t", 4.0, **test),
-        result_rows.record("b", "news-en-de", "t", 2.0, **test),
-        result_rows.record("c", "news-en-de", "t", 5.0, **test),
+    test = result_rows.tested_against("base", p=0.5)
+    records = result_rows.records_from_rows(
+        result_rows.record("base", "news-en-de", "t", bleu=1.0),
+        result_rows.record("a", "news-en-de", "t", bleu=4.0, **test),
+        result_rows.record("b", "news-en-de", "t", bleu=2.0, **test),
+        result_rows.record("c", "news-en-de", "t", bleu=5.0, **test),
     )
     return bleu_rows(score_frame(records))
 

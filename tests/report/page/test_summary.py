@@ -23,7 +23,7 @@ REFERENCES_SHA256 = "4e" * 32
 
 def record(corpus, system, bleu, p_value=None, **changes):
     """Make the record of a system, tested against the system `base` if it has a p-value."""
-    tested = {} if p_value is None else result_rows.against("base", p_value)
+    tested = {} if p_value is None else result_rows.tested_against("base", p=p_value)
     tested.update(changes)
     return result_rows.record(system, corpus, "first", bleu, **tested)
 
@@ -35,7 +35,7 @@ def findings(*rows, deviations=None):
         rows: The records.
         deviations: The standard deviation over seeds, by the sum of the references, if known.
     """
-    scores = score_frame(result_rows.frame(*rows))
+    scores = score_frame(result_rows.records_from_rows(*rows))
     texts = []
     for finding in best_systems(scores, deviations or {}):
         texts.append(f"{finding.title}. {finding.text}")
@@ -44,8 +44,8 @@ def findings(*rows, deviations=None):
 
 def test_a_significant_difference_is_reported_for_its_test_set():
     """One training of each system shows nothing about seeds, and the finding must say so."""
-    base = record("news-en-de", "base", 20.0)
-    big = record("news-en-de", "big", 22.0, p_value=0.001)
+    base = record("news-en-de", "base", bleu=20.0)
+    big = record("news-en-de", "big", bleu=22.0, p_value=0.001)
 
     (text,) = findings(base, big)
 
@@ -56,8 +56,8 @@ def test_a_significant_difference_is_reported_for_its_test_set():
 
 
 def test_a_difference_that_is_not_significant_is_called_uncertain():
-    base = record("news-en-fr", "base", 20.0)
-    big = record("news-en-fr", "big", 23.0, p_value=0.2)
+    base = record("news-en-fr", "base", bleu=20.0)
+    big = record("news-en-fr", "big", bleu=23.0, p_value=0.2)
 
     (text,) = findings(base, big)
 
@@ -69,8 +69,8 @@ def test_a_difference_that_is_not_significant_is_called_uncertain():
 
 def test_a_baseline_that_no_system_beats_is_reported():
     """The difference is significant, but big is worse."""
-    base = record("news-en-fr", "base", 20.0)
-    big = record("news-en-fr", "big", 17.0, p_value=0.001)
+    base = record("news-en-fr", "base", bleu=20.0)
+    big = record("news-en-fr", "big", bleu=17.0, p_value=0.001)
 
     (text,) = findings(base, big)
 
@@ -79,10 +79,10 @@ def test_a_baseline_that_no_system_beats_is_reported():
 
 def test_each_test_set_has_a_finding():
     first, second = findings(
-        record("news-en-de", "base", 20.0),
-        record("news-en-fr", "base", 20.0),
-        record("news-en-de", "big", 22.0, p_value=0.001),
-        record("news-en-fr", "big", 23.0, p_value=0.2),
+        record("news-en-de", "base", bleu=20.0),
+        record("news-en-fr", "base", bleu=20.0),
+        record("news-en-de", "big", bleu=22.0, p_value=0.001),
+        record("news-en-fr", "big", bleu=23.0, p_value=0.2),
     )
 
     assert first.startswith("news-en-de: big is 2.0 BLEU better than base")
@@ -90,8 +90,8 @@ def test_each_test_set_has_a_finding():
 
 
 def test_the_finding_says_how_much_more_the_better_system_costs():
-    base = record("news-en-de", "base", 20.0, training_flops=1e10)
-    big = record("news-en-de", "big", 22.0, p_value=0.001, training_flops=2e10)
+    base = record("news-en-de", "base", bleu=20.0, training_flops=1e10)
+    big = record("news-en-de", "big", bleu=22.0, p_value=0.001, training_flops=2e10)
 
     (text,) = findings(base, big)
 
@@ -103,8 +103,8 @@ def test_a_metric_that_contradicts_a_significant_difference_is_named():
 
     The p-value of 0.001 is that of both metrics.
     """
-    base = record("news-en-de", "base", 20.0, chrf2=40.0)
-    big = record("news-en-de", "big", 22.0, p_value=0.001, chrf2=33.0)
+    base = record("news-en-de", "base", bleu=20.0, chrf2=40.0)
+    big = record("news-en-de", "big", bleu=22.0, p_value=0.001, chrf2=33.0)
 
     (text,) = findings(base, big)
 
@@ -113,8 +113,8 @@ def test_a_metric_that_contradicts_a_significant_difference_is_named():
 
 def test_a_metric_that_is_not_significantly_worse_is_not_named():
     """A lower chrF2 with p = 0.2 may be chance, so it contradicts nothing."""
-    base = record("news-en-de", "base", 20.0, chrf2=40.0)
-    big = record("news-en-de", "big", 22.0, p_value=0.2, chrf2=33.0)
+    base = record("news-en-de", "base", bleu=20.0, chrf2=40.0)
+    big = record("news-en-de", "big", bleu=22.0, p_value=0.2, chrf2=33.0)
 
     (text,) = findings(base, big)
 
@@ -122,7 +122,7 @@ def test_a_metric_that_is_not_significantly_worse_is_not_named():
 
 
 def test_an_only_system_is_reported_without_comparison():
-    (text,) = findings(record("news-en-de", "base", 20.0))
+    (text,) = findings(record("news-en-de", "base", bleu=20.0))
 
     assert text == "news-en-de: base is the only system. BLEU 20.0 [19.0, 22.0]"
 
@@ -142,8 +142,8 @@ def test_a_difference_is_compared_with_the_seed_variance_of_committed_reports(
     Older reports say with which standard deviation the BLEU of one system varies over seeds. In 95
     of 100 cases, two seeds differ by less than 1.96 * sqrt(2) times this deviation.
     """
-    base = record("news-en-de", "base", 20.0)
-    big = record("news-en-de", "big", 22.0, p_value=0.001)
+    base = record("news-en-de", "base", bleu=20.0)
+    big = record("news-en-de", "big", bleu=22.0, p_value=0.001)
 
     (text,) = findings(base, big, deviations={REFERENCES_SHA256: deviation})
 
@@ -170,10 +170,10 @@ def test_systems_with_several_seeds_are_compared_by_their_means(difference, verd
     """
     rows = []
     for seed in range(3):
-        rows.append(record("news-en-de", "base", 20.0 + seed / 10, seed=seed))
+        rows.append(record("news-en-de", "base", bleu=20.0 + seed / 10, seed=seed))
     for seed in range(3):
         bleu = 20.0 + seed / 9 + difference
-        rows.append(record("news-en-de", "big", bleu, p_value=0.01, seed=seed, lines=500))
+        rows.append(record("news-en-de", "big", bleu=bleu, p_value=0.01, seed=seed, lines=500))
 
     (text,) = findings(*rows)
 
@@ -186,8 +186,8 @@ def test_an_external_system_is_compared_without_seed_variance():
 
     A seed variance of 9.0 BLEU is known from other reports, and must not be mentioned.
     """
-    base = record("news-en-de", "base", 20.0)
-    online = record("news-en-de", "online", 25.0, p_value=0.001, about="A service.")
+    base = record("news-en-de", "base", bleu=20.0)
+    online = record("news-en-de", "online", bleu=25.0, p_value=0.001, about="A service.")
 
     (text,) = findings(base, online, deviations={REFERENCES_SHA256: 9.0})
 
@@ -216,7 +216,9 @@ def caution_texts(tree, *rows, kept_pairs=None, **settings):
         settings: The settings to change.
     """
     usual_settings, root = tree
-    context = ReportData(replace(usual_settings, **settings), result_rows.frame(*rows), root)
+    context = ReportData(
+        replace(usual_settings, **settings), result_rows.records_from_rows(*rows), root
+    )
     if kept_pairs is not None:
         counts = context.pair_counts["news-en-de"]
         context.pair_counts["news-en-de"] = replace(counts, kept=kept_pairs)
@@ -236,7 +238,7 @@ def caution_texts(tree, *rows, kept_pairs=None, **settings):
     ],
 )
 def test_low_scores_and_few_test_lines_are_the_first_caution(tree, bleu, lines, expected):
-    texts = caution_texts(tree, record("news-en-de", "base", bleu, lines=lines))
+    texts = caution_texts(tree, record("news-en-de", "base", bleu=bleu, lines=lines))
 
     assert list(texts) == [*expected, "Few sentence pairs to train on"]
 
@@ -251,7 +253,7 @@ def unseen_words(count):
 def texts_of_a_poor_corpus(tree):
     """Return the cautions on 9,993 training pairs, errors in 10 % of lines and 64 unseen words."""
     errors = {"any error": 100, "repetition": 60, "numbers": 50}
-    row = record("news-en-de", "base", 20.0, **errors, metrics=unseen_words(64))
+    row = record("news-en-de", "base", bleu=20.0, **errors, metrics=unseen_words(64))
     return caution_texts(tree, row)
 
 
@@ -277,7 +279,7 @@ def test_a_corpus_at_the_limits_gets_no_caution(tree):
     """
     unseen = 63  # 63 / (63 + 1,200) = 4.99 %
     errors = {"any error": 99}  # 9.9 % of 1,000 lines
-    row = record("news-en-de", "base", 20.0, metrics=unseen_words(unseen), **errors)
+    row = record("news-en-de", "base", bleu=20.0, metrics=unseen_words(unseen), **errors)
 
     assert caution_texts(tree, row, kept_pairs=10_000) == {}
 
@@ -290,7 +292,7 @@ def test_a_corpus_that_is_not_decontaminated_may_have_too_high_scores(tree):
     settings, _root = tree
     corpus = settings.corpora["news-en-de"]
     corpus = replace(corpus, dedup=replace(corpus.dedup, decontaminate="none"))
-    row = record("news-en-de", "base", 20.0)
+    row = record("news-en-de", "base", bleu=20.0)
 
     texts = caution_texts(tree, row, kept_pairs=10_000, corpora={"news-en-de": corpus})
 
@@ -310,7 +312,7 @@ def test_a_corpus_of_generated_text_is_named(tree):
         target = File(url="copy:train.tgt")
         train[part] = replace(text, source=source, target=target)
     corpus = replace(corpus, files=replace(corpus.files, train=train))
-    row = record("news-en-de", "base", 20.0)
+    row = record("news-en-de", "base", bleu=20.0)
 
     texts = caution_texts(tree, row, kept_pairs=10_000, corpora={"news-en-de": corpus})
 
@@ -332,7 +334,7 @@ def test_a_caution_names_six_systems_and_counts_the_rest(tree, systems, last_ent
     errors = {"any error": 100, "repetition": 60}
     rows = []
     for number in range(1, systems + 1):
-        rows.append(record("news-en-de", f"s{number}", 20.0, **errors))
+        rows.append(record("news-en-de", f"s{number}", bleu=20.0, **errors))
 
     text = caution_texts(tree, *rows)["Many lines with output errors"]
 
@@ -344,7 +346,7 @@ def test_a_caution_names_six_systems_and_counts_the_rest(tree, systems, last_ent
 
 def test_a_clone_without_data_counts_no_pairs(tree, tmp_path):
     """It has the committed report and neither text nor filtering statistics."""
-    rows = result_rows.frame(record("news-en-de", "base", 20.0))
+    rows = result_rows.records_from_rows(record("news-en-de", "base", bleu=20.0))
     context = ReportData(tree[0], rows, tmp_path)
     assert list(cautions(context)) == []
 
@@ -357,7 +359,7 @@ def texts_with_findings(tree):
     overlap = Overlap("first", "valid", 3, 200)
     folder = root / "data" / "test_stats" / "news-en-de"
     SetFindings(misaligned, (overlap,)).write(folder)
-    yield caution_texts(tree, record("news-en-de", "base", 20.0))
+    yield caution_texts(tree, record("news-en-de", "base", bleu=20.0))
     (folder / FINDINGS_FILE).unlink()
 
 
@@ -378,9 +380,9 @@ def test_test_sentences_in_the_validation_set_are_counted(texts_with_findings):
 def summary_of_two_systems(tree):
     """Return the summary of base with BLEU 20 [19, 22] and big with BLEU 27 [26, 29]."""
     settings, root = tree
-    base = record("news-en-de", "base", 20.0)
-    big = record("news-en-de", "big", 27.0, p_value=0.2)
-    return summary_section(ReportData(settings, result_rows.frame(base, big), root))
+    base = record("news-en-de", "base", bleu=20.0)
+    big = record("news-en-de", "big", bleu=27.0, p_value=0.2)
+    return summary_section(ReportData(settings, result_rows.records_from_rows(base, big), root))
 
 
 def test_intervals_are_drawn_to_a_scale_between_multiples_of_five(summary_of_two_systems):
@@ -413,10 +415,12 @@ def test_the_deviation_over_seeds_is_drawn_as_the_interval(tree):
     """
     settings, root = tree
     rows = [
-        record("news-en-de", "base", 21.0, seed=1),
-        record("news-en-de", "base", 24.0, seed=2),
+        record("news-en-de", "base", bleu=21.0, seed=1),
+        record("news-en-de", "base", bleu=24.0, seed=2),
     ]
-    context = ReportData(replace(settings, seeds=(1, 2)), result_rows.frame(*rows), root)
+    context = ReportData(
+        replace(settings, seeds=(1, 2)), result_rows.records_from_rows(*rows), root
+    )
 
     svg = summary_section(context).body
 
