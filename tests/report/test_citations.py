@@ -116,6 +116,7 @@ def test_tokenizer_and_subwords_are_cited():
 
 
 def test_bpe_dropout_is_cited_if_a_system_uses_it():
+    """The recipe `phrasebook` does not; here, its system `small` trains with a dropout of 0.1."""
     phrasebook = SETTINGS["phrasebook"]
     small = phrasebook.system_settings("small")
     dropout = replace(small, train=replace(small.train, bpe_dropout=0.1))
@@ -126,6 +127,7 @@ def test_bpe_dropout_is_cited_if_a_system_uses_it():
 
 
 def test_spacy_is_cited_instead_of_moses_if_it_is_the_tokenizer():
+    """The recipe `phrasebook` tokenizes with Moses; here, its corpus is changed to spaCy."""
     phrasebook = SETTINGS["phrasebook"]
     corpus = phrasebook.corpora["phrasebook-en-de"]
     corpus = replace(corpus, tokenize=replace(corpus.tokenize, name="spacy"))

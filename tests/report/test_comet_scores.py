@@ -305,6 +305,7 @@ def test_comet_scores_of_another_model_or_other_translations_are_refused(experim
 
 
 def test_missing_comet_scores_are_refused_with_the_command_that_makes_them(experiment_copy):
+    """Params.yaml names a COMET model, so each run needs a comet.json beside scores.json."""
     root, settings = experiment_copy
     (root / SMALL.results_folder / "comet.json").unlink()
 

@@ -361,6 +361,7 @@ def test_only_seeds_of_both_systems_are_compared(reported_tiny):
 
 
 def test_systems_without_a_common_seed_are_refused(reported_tiny):
+    """Runs with the same seed are compared as pairs; here the reports have the seeds 1 and 2."""
     old = reported_tiny({1: 30.0}, revision="main")
     new = reported_tiny({2: 90.0})
 

@@ -200,6 +200,7 @@ def test_a_revision_whose_results_are_of_other_settings_is_refused(repository_co
 
 
 def test_a_revision_without_settings_is_refused(repository_copy):
+    """Reports/resolved.json contains the settings of a commit; the last commit deletes it."""
     root = repository_copy
     run_command(root, "git", "rm", "--quiet", RESOLVED)
     commit_all(root, "no settings")

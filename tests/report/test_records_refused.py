@@ -142,6 +142,7 @@ def test_scores_of_two_versions_on_the_same_references_are_refused():
 
 @pytest.mark.parametrize("name", ["scores.json", "training.json"])
 def test_a_missing_result_is_refused_with_its_run(experiment_copy, name):
+    """The message says which run is missing, and with which command it is made."""
     root, settings = experiment_copy
     path = root / Run("small", "talks-en-fr", 1).results_folder / name
     path.unlink()
@@ -156,6 +157,7 @@ def test_a_missing_result_is_refused_with_its_run(experiment_copy, name):
 
 
 def test_a_missing_translation_is_refused_with_its_path(experiment_copy):
+    """Translations are not in Git, so a clone has to get them with `dvc pull` or make them."""
     root, settings = experiment_copy
     path = root / Run("small", "talks-en-fr", 1).results_folder / "hypotheses" / "test.only.fr"
     path.unlink()

@@ -317,6 +317,7 @@ def test_only_the_page_contains_sentences_of_a_corpus(reported_experiment):
 
 
 def test_the_report_stage_writes_the_same_bytes_each_time(reported_copy):
+    """DVC and Git compare bytes: a time stamp in a file would look like a new result."""
     root, settings = reported_copy
     first_files = report_files(root)
 

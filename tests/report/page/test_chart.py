@@ -18,9 +18,9 @@ def svg():
 
 
 def test_a_chart_is_one_svg_element_without_the_head_of_a_file(svg):
-    """Matplotlib writes an SVG file with an XML declaration and a doctype.
+    """Matplotlib writes a file that begins with an XML declaration and a doctype.
 
-    Inside an HTML page, browsers report both as errors, so `chart` removes them.
+    Both may stand at the head of a file only; here, <svg> is an element of an HTML page.
     """
     assert svg.startswith('<svg viewBox="')
     assert svg.rstrip().endswith("</svg>")

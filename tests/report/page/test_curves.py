@@ -97,6 +97,7 @@ def test_28_lines_have_different_styles(styles_of_28_lines: list[dict[str, str]]
 def test_neighboring_lines_differ_in_color_and_dashes(
     styles_of_28_lines: list[dict[str, str]],
 ) -> None:
+    """Readers who cannot tell colors apart can tell dashes."""
     for style, next_style in pairwise(styles_of_28_lines):
         assert style["color"] != next_style["color"]
         assert style["linestyle"] != next_style["linestyle"]
@@ -214,7 +215,7 @@ def test_each_chart_has_a_line_for_each_system_with_one_seed(one_seed_page: Page
 def test_charts_use_the_colors_of_the_theme(one_seed_page: Page) -> None:
     """A color written as #rrggbb would stay the same in the dark theme and be hard to see.
 
-    The style sheet therefore defines --c0 for the first line and --ink for axes in each theme.
+    The style sheet therefore defines --c0 for the first line and --ink for black in each theme.
     """
     styles = " ".join(one_seed_page.values("style"))
 

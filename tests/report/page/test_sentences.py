@@ -120,6 +120,7 @@ def test_every_translation_is_shown_with_its_sentence_bleu(data, body, system):
 
 @pytest.mark.parametrize("system", ["tiny", "small"])
 def test_a_translation_that_equals_its_reference_is_not_repeated(data, body, system):
+    """The page shows `= reference` in its place, and the sentence itself once, as the reference."""
     translations = read_translations(data, system)
     references = read_text(data, "test.first.de")
 
