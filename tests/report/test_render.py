@@ -48,24 +48,25 @@ def test_a_markdown_table_has_heads_and_rows_with_the_best_score_in_bold(markdow
     ]
 
 
-@pytest.fixture
-def table_of_syntax():
-    """Return a table whose texts Markdown, HTML or LaTeX would take for commands."""
-    return text_table(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
-
-
-def test_markdown_escapes_html_and_bars(table_of_syntax):
+def test_markdown_escapes_html_and_bars():
     """`<b>` would start bold type, and a bar in `1|2` would start another cell."""
-    text = markdown(table_of_syntax)
+    table = text_table(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
+
+    text = markdown(table)
 
     assert "<" not in text
     assert "| &lt;b> |" in text
     assert "1\\|2" in text
 
 
-def test_latex_protects_the_beginning_of_a_row(table_of_syntax):
-    """After the end of a row, LaTeX would read [ as the distance and * as an option."""
-    lines = latex(table_of_syntax, "c").split("\n")
+def test_latex_protects_the_beginning_of_a_row():
+    """After the end of a row, LaTeX would read [ as the distance and * as an option.
+
+    An empty group, {}, stands between them.
+    """
+    table = text_table(["[name]"], ["n<m"], [("[x]", "<b>"), ("*", "1|2")])
+
+    lines = latex(table, caption="c").split("\n")
 
     assert r"{}[name] & n$<$m \\" in lines
     assert r"{}[x] & $<$b$>$ \\" in lines
