@@ -288,6 +288,7 @@ def test_saved_metrics_name_their_baseline(saved_experiment):
     ],
 )
 def test_incomplete_results_are_refused(tmp_path, content, problem):
+    """The message names the file and the field, so that users know what to make again."""
     (tmp_path / "reports").mkdir()
     (tmp_path / RESULTS).write_text(content)
 

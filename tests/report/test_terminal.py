@@ -124,9 +124,10 @@ def two_systems_table():
 
 
 def test_a_wide_terminal_shows_all_columns_side_by_side(two_systems_table):
-    """Two systems on three test sets have six scores; one of them differs from the other.
+    """Two systems on three test sets have six scores and six numbers of FLOPs.
 
-    In a table of several parts, the head `System` would appear several times.
+    The second system also has a difference from the first, with a p-value, on each test set. In a
+    table of several parts, the head `System` would appear several times.
     """
     text = show_in_process(two_systems_table, columns=200)
 

@@ -242,9 +242,10 @@ class TestPairedTests:
         assert self.tested.standard_error == pytest.approx(standard_error, abs=1e-3)
 
     def test_randomization_swaps_whole_documents(self):
-        """Documents of the two systems are swapped; how often does the difference get larger?
+        """p: the share of swaps after which the two systems differ by more than they do.
 
-        The program draws random swaps. With eight documents, the test tries all 2^8 of them.
+        A swap exchanges some documents of one system with those of the other one. The program draws
+        swaps at random. With eight documents, the test tries all 2^8 of them.
         """
         observed = abs(self.difference(self.first, self.second, self.all_lines))
         differences = []
