@@ -18,7 +18,7 @@ from bleuprint.report.frame import RESULTS
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import read_json, write_json
-from result_rows import changed, record, records_from_rows, tested_against
+from result_rows import changed, compared_with, record, records_from_rows
 
 # The fingerprints of a training with other code, and of its translations.
 TRAINED_WITH_OTHER_CODE = {"hypotheses_sha256": "99" * 32, "training_sha256": "77" * 32}
@@ -38,7 +38,7 @@ def write_report(root, bleu_of_small=33.0, corpus="news-en-de", **changes_of_sma
         The project's folder.
     """
     tiny = record("tiny", corpus, "first", bleu=30.0)
-    small = record("small", corpus, "first", bleu_of_small, **tested_against("tiny", p=0.04))
+    small = record("small", corpus, "first", bleu_of_small, **compared_with("tiny", p=0.04))
     records = changed(records_from_rows(tiny, small), {"system": "small"}, **changes_of_small)
     results_file = root / RESULTS
     results_file.parent.mkdir(parents=True, exist_ok=True)

@@ -89,8 +89,9 @@ def test_compare_shows_the_p_value_of_the_paired_bootstrap_test(project, compari
     references = read_references(project)
     test_of_small = paired_tests(translations, references, "de")["small"]["bleu"]
 
-    *_scores_and_difference, shown_p_value = score_cells(comparison, "BLEU")
+    _corpus, _test_set, _metric, *cells = score_cells(comparison, "BLEU")
 
+    _tiny_score, _small_score, _difference, shown_p_value, *_agreement = cells
     assert shown_p_value == p_text(test_of_small.bootstrap)
 
 
@@ -150,9 +151,9 @@ def test_several_seeds_are_compared_by_a_paired_t_test(project_with_three_seeds)
     root = project_with_three_seeds
     p_value = ttest_rel(bleu_by_seed(root, "tiny"), bleu_by_seed(root, "small")).pvalue
 
-    cells = score_cells(compare(root, "tiny", "small"), "BLEU")
+    _corpus, _test_set, _metric, *cells = score_cells(compare(root, "tiny", "small"), "BLEU")
 
-    _corpus, _test_set, _metric, tiny_score, _small_score, _difference, shown_p_value = cells
+    tiny_score, _small_score, _difference, shown_p_value, *_agreement = cells
     mean_and_deviation = r"\d+\.\d ± \d+\.\d"
     assert re.fullmatch(mean_and_deviation, tiny_score)
     assert shown_p_value == p_text(p_value)

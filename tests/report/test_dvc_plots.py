@@ -10,7 +10,7 @@ import pytest
 from bleuprint.config.paths import Run
 from bleuprint.report import dvc_plots
 from bleuprint.training.history import Curves, Point, Validation
-from result_rows import record, records_from_rows, tested_against
+from result_rows import compared_with, record, records_from_rows
 from root import ROOT
 
 
@@ -24,7 +24,7 @@ def test_dvc_metrics_are_bleu_by_system_corpus_and_test_set():
 
     A corpus with one test set, as talks-en-fr, has no level for it. Its two seeds are averaged.
     """
-    test = tested_against("tiny", p=0.01)
+    test = compared_with("tiny", p=0.01)
     records = records_from_rows(
         record("tiny", "news-en-de", "first", bleu=30.111),
         record("tiny", "news-en-de", "second", bleu=20.0),

@@ -31,7 +31,7 @@ from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.minimum_for_test import MATCHED_4_GRAMS, matched_4_grams_if_few
 from bleuprint.text.parallel import read_lines
 from measuring import translated_set
-from result_rows import measured, record, records_from_rows, score_of, tested_against
+from result_rows import compared_with, measured, record, records_from_rows, score_of
 from result_trees import Experiment
 from tools.readme_tables import recipe_row
 
@@ -53,7 +53,7 @@ def two_systems(lines, too_low=(), seeds=(1,), **big_facts):
             changes = {"seed": seed, "lines": lines}
             if system == "big":
                 changes.update(big_facts)
-                changes.update(tested_against("base", p=0.001))
+                changes.update(compared_with("base", p=0.001))
             if system in too_low:
                 entry = measured(MATCHED_4_GRAMS, 3.0)
                 changes["metrics"] = {(MATCHED_4_GRAMS, ""): entry}
@@ -285,9 +285,7 @@ def test_a_baseline_is_not_called_the_best_on_few_lines():
     """60 lines are too few to say that base, with 20.0 BLEU, is better than big with 19.0."""
     records = records_from_rows(
         record("base", "news-en-de", "first", bleu=20.0, lines=60),
-        record(
-            "big", "news-en-de", "first", bleu=19.0, lines=60, **tested_against("base", p=0.001)
-        ),
+        record("big", "news-en-de", "first", bleu=19.0, lines=60, **compared_with("base", p=0.001)),
     )
 
     (finding,) = best_systems(score_frame(records), {})

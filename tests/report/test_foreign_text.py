@@ -30,7 +30,7 @@ from bleuprint.report.table import Cell, Column, Row, Table, text_table
 from bleuprint.report.terminal import show
 from bleuprint.runtime.foreign_text import print_escaped, remove_controls, spreadsheet_cell
 from recipes import SETTINGS
-from result_rows import record, records_from_rows, tested_against
+from result_rows import compared_with, record, records_from_rows
 
 # A title of the terminal's window, ESC [2J, which clears the screen, CSI of C1, DEL, NUL, a bell, a
 # line separator, and an override and an isolate of the direction.
@@ -55,7 +55,7 @@ def records_with_description(about):
     """
     base = record("base", "news-en-de", "first", bleu=20.0)
     others = record(
-        "others", "news-en-de", "first", bleu=24.0, about=about, **tested_against("base", p=0.01)
+        "others", "news-en-de", "first", bleu=24.0, about=about, **compared_with("base", p=0.01)
     )
     return records_from_rows(base, others)
 
@@ -300,7 +300,7 @@ def test_table_csv_keeps_negative_differences():
     """A text that begins with - is quoted, as a spreadsheet might run it; a number must not be."""
     records = records_from_rows(
         record("base", "news-en-de", "first", bleu=20.0),
-        record("x", "news-en-de", "first", bleu=18.7, **tested_against("base", p=0.5)),
+        record("x", "news-en-de", "first", bleu=18.7, **compared_with("base", p=0.5)),
     )
 
     difference = csv_row(records, "x", "bleu")["difference"]

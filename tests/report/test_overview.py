@@ -7,7 +7,7 @@ from bleuprint.report.overview import SCREEN_LINES, everything, one_screen
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.table import DASH, Table
 from bleuprint.report.terminal import show
-from result_rows import record, records_from_rows, tested_against
+from result_rows import compared_with, record, records_from_rows
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def experiment(systems=1, corpora=1, test_sets=1, seeds=1, name="system-{}"):
     """
     rows = []
     for system in range(systems):
-        test = tested_against(name.format(0), p=0.01) if system > 0 else {}
+        test = compared_with(name.format(0), p=0.01) if system > 0 else {}
         for corpus in range(corpora):
             for seed in range(seeds):
                 for test_set in range(test_sets):

@@ -10,7 +10,7 @@ from bleuprint.report import pivot_tables, score_tables
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import score_frame
 from bleuprint.report.table import DASH, TITLE_ROW
-from result_rows import labels_of, measured, record, records_from_rows, tested_against
+from result_rows import compared_with, labels_of, measured, record, records_from_rows
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def records():
             "first",
             bleu=40.0,
             length_ratio=1.01,
-            **tested_against("tiny", p=0.01),
+            **compared_with("tiny", p=0.01),
         ),
         record("tiny", "talks-en-zh", "only", bleu=20.0),
     )
@@ -138,7 +138,7 @@ def length_table():
             "first",
             bleu=40.0,
             length_ratio=1.01,
-            **tested_against("tiny", p=0.01),
+            **compared_with("tiny", p=0.01),
         ),
         talks,
     )
@@ -172,7 +172,7 @@ def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
     """
     records = records_from_rows(
         record("tiny", "news-en-de", "first", bleu=30.0),
-        record("small", "news-en-de", "first", bleu=40.0, **tested_against("tiny", p=0.01)),
+        record("small", "news-en-de", "first", bleu=40.0, **compared_with("tiny", p=0.01)),
     )
 
     table = pivot_tables.word_recall_table(score_frame(records))

@@ -6,7 +6,7 @@
 import pytest
 
 from bleuprint.report.same_results import compare_records
-from result_rows import changed, metric_values, record, records_from_rows, tested_against
+from result_rows import changed, compared_with, metric_values, record, records_from_rows
 
 # What the records say of the machine that trained, by the name of the column.
 MACHINE = {
@@ -22,7 +22,7 @@ def records():
     """Return the records of tiny and small on the test sets first and second with two seeds."""
     rows = []
     for system, bleu in (("tiny", 30.0), ("small", 33.0)):
-        test = tested_against("tiny", p=0.04) if system == "small" else {}
+        test = compared_with("tiny", p=0.04) if system == "small" else {}
         for seed, seed_bleu in ((3, bleu), (1, bleu + 0.4)):
             for test_set in ("first", "second"):
                 rows.append(record(system, "news-en-de", test_set, seed_bleu, seed=seed, **test))
@@ -202,7 +202,7 @@ def compared_runs():
             33.0,
             about="A",
             hypotheses_sha256="1" * 64,
-            **tested_against("tiny", p=0.01),
+            **compared_with("tiny", p=0.01),
         ),
     )
     new = records_from_rows(
@@ -214,7 +214,7 @@ def compared_runs():
             33.1,
             about="A",
             hypotheses_sha256="2" * 64,
-            **tested_against("tiny", p=0.01),
+            **compared_with("tiny", p=0.01),
         ),
     )
     (tiny, external), _ = compare_records(old, new)

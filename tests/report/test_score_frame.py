@@ -12,7 +12,7 @@ from bleuprint.report.notes import all_notes
 from bleuprint.report.paired import holm_correction, largest_p_value, paired_t_test
 from bleuprint.report.published.literature import with_published_numbers
 from bleuprint.report.score_frame import bleu_rows, computed_scores, score_frame
-from result_rows import record, records_from_rows, score_of, tested_against
+from result_rows import compared_with, record, records_from_rows, score_of
 
 
 def bleu_agreement(difference):
@@ -112,11 +112,11 @@ def one_seed():
             "news-en-de",
             "first",
             bleu=32.5,
-            **tested_against("base", p=0.01, randomization=0.02),
+            **compared_with("base", p=0.01, randomization=0.02),
         ),
-        record("good", "news-en-de", "second", bleu=21.0, **tested_against("base", p=0.04)),
-        record("fair", "news-en-de", "first", bleu=29.0, **tested_against("base", p=0.03)),
-        record("fair", "news-en-de", "second", bleu=20.0, **tested_against("base", p=1.0)),
+        record("good", "news-en-de", "second", bleu=21.0, **compared_with("base", p=0.04)),
+        record("fair", "news-en-de", "first", bleu=29.0, **compared_with("base", p=0.03)),
+        record("fair", "news-en-de", "second", bleu=20.0, **compared_with("base", p=1.0)),
     )
 
 
@@ -226,14 +226,14 @@ def three_seeds():
         bleu = GOOD_BLEU[seed - 1]
         rows.append(
             record(
-                "good", "news-en-de", "only", bleu=bleu, seed=seed, **tested_against("base", p=0.9)
+                "good", "news-en-de", "only", bleu=bleu, seed=seed, **compared_with("base", p=0.9)
             )
         )
     for seed in (1, 2, 3):
         bleu = BASE_BLEU[seed - 1]
         rows.append(
             record(
-                "same", "news-en-de", "only", bleu=bleu, seed=seed, **tested_against("base", p=0.9)
+                "same", "news-en-de", "only", bleu=bleu, seed=seed, **compared_with("base", p=0.9)
             )
         )
     return records_from_rows(*rows)
@@ -296,7 +296,7 @@ def good_with_standard_errors():
     """Return the score of good, whose three seeds have the standard errors 0.2, 0.5 and 1.1."""
     rows = []
     for seed, standard_error in ((1, 0.2), (2, 0.5), (3, 1.1)):
-        test = tested_against("base", p=0.9)
+        test = compared_with("base", p=0.9)
         test["tested"]["standard_error"] = standard_error
         rows.append(record("base", "news-en-de", "only", bleu=BASE_BLEU[seed - 1], seed=seed))
         rows.append(
@@ -349,7 +349,7 @@ def test_human_agreement_is_known_and_explained_for_natural_languages(corpus, p_
     """
     records = records_from_rows(
         record("base", corpus, "only", bleu=30.0),
-        record("other", corpus, "only", bleu=32.0, **tested_against("base", p=p_value)),
+        record("other", corpus, "only", bleu=32.0, **compared_with("base", p=p_value)),
     )
 
     has_agreement = not math.isnan(score_of(records, "other").agreement)

@@ -14,12 +14,12 @@ from bleuprint.report.table import Column
 from result_rows import (
     TWO_SYSTEMS,
     changed,
+    compared_with,
     labels_of,
     metric_values,
     record,
     records_from_rows,
     rows_of,
-    tested_against,
 )
 
 # The costs that are counted and the same on every machine, and those that a machine measures.
@@ -71,8 +71,8 @@ def two_seeds():
     return records_from_rows(
         record("tiny", "news-en-de", "only", bleu=30.0, seed=7),
         record("tiny", "news-en-de", "only", bleu=33.0, seed=2),
-        record("small", "news-en-de", "only", bleu=40.0, seed=7, **tested_against("tiny", p=0.2)),
-        record("small", "news-en-de", "only", bleu=42.0, seed=2, **tested_against("tiny", p=0.001)),
+        record("small", "news-en-de", "only", bleu=40.0, seed=7, **compared_with("tiny", p=0.2)),
+        record("small", "news-en-de", "only", bleu=42.0, seed=2, **compared_with("tiny", p=0.001)),
     )
 
 
@@ -127,8 +127,8 @@ def test_the_best_score_of_each_test_set_is_marked():
     records = records_from_rows(
         record("tiny", "news-en-de", "first", bleu=31.11),
         record("tiny", "news-en-de", "second", bleu=32.22),
-        record("small", "news-en-de", "first", bleu=30.9, **tested_against("tiny", p=0.5)),
-        record("small", "news-en-de", "second", bleu=32.22, **tested_against("tiny", p=1.0)),
+        record("small", "news-en-de", "first", bleu=30.9, **compared_with("tiny", p=0.5)),
+        record("small", "news-en-de", "second", bleu=32.22, **compared_with("tiny", p=1.0)),
     )
 
     marked_columns = best_columns(records, ["bleu", "ter"])
@@ -320,8 +320,8 @@ def test_holms_correction_covers_external_systems():
     """
     records = records_from_rows(
         record("tiny", "news-en-de", "first", bleu=30.0),
-        record("small", "news-en-de", "first", bleu=40.0, **tested_against("tiny", p=0.02)),
-        record("a", "news-en-de", "first", bleu=41.0, about="A", **tested_against("tiny", p=0.04)),
+        record("small", "news-en-de", "first", bleu=40.0, **compared_with("tiny", p=0.02)),
+        record("a", "news-en-de", "first", bleu=41.0, about="A", **compared_with("tiny", p=0.04)),
     )
 
     _baseline, small_p, external_p = metric_values(records, "bleu", column="p_holm")
@@ -334,8 +334,8 @@ def test_an_external_system_can_have_the_best_score():
     """The best score is bold; the baseline is the first trained system."""
     records = records_from_rows(
         record("tiny", "news-en-de", "first", bleu=30.0),
-        record("small", "news-en-de", "first", bleu=40.0, **tested_against("tiny", p=0.02)),
-        record("a", "news-en-de", "first", bleu=41.0, about="A", **tested_against("tiny", p=0.04)),
+        record("small", "news-en-de", "first", bleu=40.0, **compared_with("tiny", p=0.02)),
+        record("a", "news-en-de", "first", bleu=41.0, about="A", **compared_with("tiny", p=0.04)),
     )
 
     table = wide_bleu_table(score_frame(records))

@@ -28,7 +28,7 @@ from bleuprint.report.table import DASH, Table
 from bleuprint.report.tasks import table_row_name, task_names
 from bleuprint.text.parallel import read_lines
 from recipes import SETTINGS
-from result_rows import record, records_from_rows, rows_of, tested_against
+from result_rows import compared_with, record, records_from_rows, rows_of
 from result_trees import Experiment
 
 # The share of wrong words in the translations of each system and corpus. The second preparation is
@@ -371,7 +371,7 @@ def test_a_difference_that_rounds_to_zero_is_shown_with_its_sign(bleu, p_value, 
     """
     records = records_from_rows(
         record("tiny", "news-en-de", "only", bleu=40.0),
-        record("small", "news-en-de", "only", bleu=bleu, **tested_against("tiny", p=p_value)),
+        record("small", "news-en-de", "only", bleu=bleu, **compared_with("tiny", p=p_value)),
     )
 
     rows = rows_of(wide_bleu_table(score_frame(records)))

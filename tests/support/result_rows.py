@@ -49,7 +49,7 @@ def record(system, corpus, test, bleu, **changes):
         bleu: The value of BLEU, from which the other scores follow.
         changes: What differs from the usual record: facts by name; metrics by key, with their
             value, or None to leave one out; `metrics`, by key and group; and `tested`, which
-            `tested_against` returns.
+            `compared_with` returns.
 
     Returns:
         The facts of the record, its metrics by key and group, and what was tested.
@@ -135,7 +135,7 @@ def measured(key, value, low=None, high=None, units=1000, **changes):
     return entry
 
 
-def tested_against(baseline, p, randomization=None):
+def compared_with(baseline, p, randomization=None):
     """Make the tests of a record against a baseline, the same for all scores.
 
     Args:
@@ -331,7 +331,7 @@ TWO_SYSTEMS = [
     record("tiny", "news-en-de", "first", bleu=31.11),
     record("tiny", "news-en-de", "second", bleu=32.22),
     record("tiny", "talks-en-fr", "only", bleu=33.33, training_flops=5e17),
-    record("small", "news-en-de", "first", bleu=41.11, **tested_against("tiny", p=0.000999)),
-    record("small", "news-en-de", "second", bleu=42.22, **tested_against("tiny", p=0.05)),
-    record("small", "talks-en-fr", "only", bleu=43.33, **tested_against("tiny", p=0.049)),
+    record("small", "news-en-de", "first", bleu=41.11, **compared_with("tiny", p=0.000999)),
+    record("small", "news-en-de", "second", bleu=42.22, **compared_with("tiny", p=0.05)),
+    record("small", "talks-en-fr", "only", bleu=43.33, **compared_with("tiny", p=0.049)),
 ]

@@ -29,7 +29,7 @@ def experiment(tmp_path_factory):
 
 def record(system, bleu, p_value=None, **changes):
     """Return the record of a system, tested against the system base if it has a p-value."""
-    test = {} if p_value is None else result_rows.tested_against("base", p=p_value)
+    test = {} if p_value is None else result_rows.compared_with("base", p=p_value)
     test.update(changes)
     return result_rows.record(system, CORPUS, TEST, bleu, **test)
 

@@ -270,7 +270,7 @@ def test_lines_that_were_chosen_stay_in_the_order_of_the_test_set(small_body):
 @pytest.fixture
 def four_systems():
     """Return the scores of the baseline base and three systems that are better."""
-    test = result_rows.tested_against("base", p=0.5)
+    test = result_rows.compared_with("base", p=0.5)
     records = result_rows.records_from_rows(
         result_rows.record("base", "news-en-de", "t", bleu=1.0),
         result_rows.record("a", "news-en-de", "t", bleu=4.0, **test),

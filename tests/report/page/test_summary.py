@@ -23,7 +23,7 @@ REFERENCES_SHA256 = "4e" * 32
 
 def record(corpus, system, bleu, p_value=None, **changes):
     """Make the record of a system, tested against the system `base` if it has a p-value."""
-    tested = {} if p_value is None else result_rows.tested_against("base", p=p_value)
+    tested = {} if p_value is None else result_rows.compared_with("base", p=p_value)
     tested.update(changes)
     return result_rows.record(system, corpus, "first", bleu, **tested)
 
