@@ -14,7 +14,7 @@ from bleuprint.cli.reproduce import StageLines, closing_lines
 from bleuprint.config.experiment import load_settings
 from bleuprint.report.frame import RESULTS
 from bleuprint.report.training_costs import costs_csv
-from result_rows import TWO_SYSTEMS, changed, frame, record
+from result_rows import TWO_SYSTEMS, changed, record, records_from_rows
 from root import ROOT
 
 
@@ -73,7 +73,7 @@ def project(tmp_path, monkeypatch):
     """
     monkeypatch.chdir(tmp_path)
     settings = trees.settings_in(tmp_path)
-    frame(*TWO_SYSTEMS).save(tmp_path / RESULTS)
+    records_from_rows(*TWO_SYSTEMS).save(tmp_path / RESULTS)
     git("init", "-q")
     Repo.init(str(tmp_path)).close()
     git("add", ".")
@@ -100,7 +100,7 @@ def test_unchanged_files_are_reported_as_the_results_of_the_last_commit(project)
 def test_a_changed_report_is_named_if_the_results_are_the_same(project):
     """costs.csv contains running times, which differ between runs with equal translations."""
     _, *next_steps = closing_lines(project)
-    Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).runs))
+    Path("reports/costs.csv").write_text(costs_csv(records_from_rows(*TWO_SYSTEMS).runs))
 
     assert closing_lines(project) == [
         "Same results as HEAD: translations and scores are equal to the byte.",
@@ -111,7 +111,7 @@ def test_a_changed_report_is_named_if_the_results_are_the_same(project):
 
 def test_results_are_compared_if_params_yaml_was_committed_in_another_notation(project):
     """The experiment `trial_run` is quoted and has a comment in the commit: YAML reads the same."""
-    Path("reports/costs.csv").write_text(costs_csv(frame(*TWO_SYSTEMS).runs))
+    Path("reports/costs.csv").write_text(costs_csv(records_from_rows(*TWO_SYSTEMS).runs))
     params = Path("params.yaml").read_text()
     Path("params.yaml").write_text(params.replace("trial_run", "'trial_run' # ours"))
     git("commit", "-qam", "two")
@@ -123,7 +123,9 @@ def test_results_are_compared_if_params_yaml_was_committed_in_another_notation(p
 
 def test_results_that_differ_from_the_last_commit_are_counted(project):
     """The BLEU of the system `small` is changed in the three of the six results that have it."""
-    results = changed(frame(*TWO_SYSTEMS), {"system": "small", "metric": "bleu"}, value=50.0)
+    results = changed(
+        records_from_rows(*TWO_SYSTEMS), {"system": "small", "metric": "bleu"}, value=50.0
+    )
     results.save(RESULTS)
 
     assert closing_lines(project)[0] == (
@@ -134,7 +136,7 @@ def test_results_that_differ_from_the_last_commit_are_counted(project):
 def test_new_and_missing_results_are_counted(project):
     """The commit has six results: four of them stay, two are removed, and one is new."""
     new_result = record("new", "news-en-de", "first", 35.0)
-    frame(*TWO_SYSTEMS[:4], new_result).save(RESULTS)
+    records_from_rows(*TWO_SYSTEMS[:4], new_result).save(RESULTS)
 
     assert closing_lines(project)[0] == (
         "4 of 5 results equal HEAD to the byte; 1 is new; 2 of HEAD are missing."
@@ -170,7 +172,7 @@ def mine(project):
 
 def test_an_experiment_is_compared_with_the_results_of_its_name(mine):
     """`make reproduce` has made TWO_SYSTEMS; reports/mine/ contains the same results."""
-    frame(*TWO_SYSTEMS).save(Path("reports/mine/results.json"))
+    records_from_rows(*TWO_SYSTEMS).save(Path("reports/mine/results.json"))
 
     assert closing_lines(mine)[0].startswith("Same results as reports/mine: ")
 

@@ -37,7 +37,7 @@ def write_report(root, bleu_of_small=33.0, corpus="news-en-de", **changes_of_sma
     Returns:
         The project's folder.
     """
-    tiny = record("tiny", corpus, "first", bleu=30.0)
+    tiny = record("tiny", corpus, "first", 30.0)
     small = record("small", corpus, "first", bleu_of_small, **compared_with("tiny", p=0.04))
     records = changed(records_from_rows(tiny, small), {"system": "small"}, **changes_of_small)
     results_file = root / RESULTS
@@ -389,7 +389,7 @@ def test_results_that_only_one_report_contains_are_counted(tmp_path):
     """The first report has results of tiny and small, the second one only of tiny."""
     first = write_report(tmp_path / "a")
     second = write_report(tmp_path / "b")
-    result_of_tiny = record("tiny", "news-en-de", "first", bleu=30.0)
+    result_of_tiny = record("tiny", "news-en-de", "first", 30.0)
     records_from_rows(result_of_tiny).save(second / RESULTS)
 
     verification = verify_reports(first, second)
