@@ -73,6 +73,20 @@ def test_an_error_ends_a_command_with_its_status_and_message(
     assert capsys.readouterr() == ("", f"bleuprint: {message}")
 
 
+def test_ctrl_c_while_a_class_is_created_ends_as_interrupted(exit_status, capsys):
+    """Python 3.11 raises a RuntimeError in place of a KeyboardInterrupt there, as in an import."""
+
+    class Attribute:
+        def __set_name__(self, owner, name):
+            raise KeyboardInterrupt
+
+    def main():
+        type("Created", (), {"attribute": Attribute()})
+
+    assert exit_status(main) == 130
+    assert capsys.readouterr().err.endswith("note: interrupted\n")
+
+
 def test_an_unexpected_exception_is_printed_with_its_traceback(exit_status, capsys):
     """It is a bug of ours, and the traceback shows where."""
     assert exit_status(raise_in_main(KeyError("no such key"))) == 1

@@ -113,8 +113,24 @@ def run_main(main: Callable[[], None]) -> NoReturn:
     except KeyboardInterrupt:
         _report_and_exit(_CTRL_C_STATUS, ["interrupted"])
     except Exception as error:
+        if _is_caused_by_ctrl_c(error):
+            _report_and_exit(_CTRL_C_STATUS, ["interrupted"])
         _exit_for_error(error)
     _exit(0)
+
+
+def _is_caused_by_ctrl_c(error: BaseException) -> bool:
+    """Return whether an error is a KeyboardInterrupt, or was raised because of one.
+
+    Python 3.11 turns a KeyboardInterrupt that arrives while a class is created, as in an import,
+    into a RuntimeError.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        cause = cause.__cause__
+    return False
 
 
 def _run_and_complete(main: Callable[[], None]) -> SystemExit | None:
@@ -261,7 +277,7 @@ def _print_uncaught(
     Python calls this function as `sys.excepthook`. An error of the machine, such as a full disk, is
     printed in one line; other exceptions are printed with their traceback.
     """
-    if isinstance(error, KeyboardInterrupt):
+    if _is_caused_by_ctrl_c(error):
         print_message("interrupted")
         return
     message = describe_machine_error(error)
