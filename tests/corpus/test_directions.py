@@ -644,21 +644,23 @@ def test_the_scores_of_a_direction_equal_those_of_a_corpus_with_this_language_pa
 
 
 def test_cleaning_all_directions_in_shards_gives_the_same_files(root, corpus):
-    """The three trained directions have 14, 14 and 4 training pairs.
+    """A cluster cleans parts of the text (shards) in jobs of their own, and then joins them.
 
-    The fixture `root` has run the stage clean on the whole text, without shards.
+    The fixture `root` has cleaned the whole text at once. The three trained directions have 14, 14
+    and 4 training pairs.
     """
     clean_folder = corpus_folder("many", "clean", root)
-    contents = file_contents(clean_folder)
+    contents_without_shards = file_contents(clean_folder)
 
     with chdir(root):
-        for shard in Shard.all(2):
-            run_step_on_pairs(Cleaning, "many", corpus, shard, 1)
+        for shard in Shard.all(total=2):
+            run_step_on_pairs(Cleaning, "many", corpus, shard, workers=1)
         # Snakemake expects the shards in these folders.
         assert (shards_folder("many", "clean") / "2-of-2" / "de-fr").is_dir()
-        run_step_on_pairs(Cleaning, "many", corpus, AllShards(2), 1)
+        joined_shards = AllShards(total=2)
+        run_step_on_pairs(Cleaning, "many", corpus, joined_shards, workers=1)
 
-    assert file_contents(clean_folder) == contents
+    assert file_contents(clean_folder) == contents_without_shards
     filter_stats = read_filter_stats(filter_stats_file("many", "clean", root))
     assert filter_stats["train"].pairs_in == 14 + 14 + 4
 

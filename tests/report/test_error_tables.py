@@ -259,9 +259,16 @@ def test_the_error_table_has_a_column_of_cut_translations_if_there_are_any(
 
 
 def test_the_page_explains_cut_translations(uncut_experiment, cut_records):
+    """In `cut_records`, three translations of small with seed 2 ended at the maximum length.
+
+    The page reads only settings from the experiment, whose own translations are not cut.
+    """
     root, settings = uncut_experiment
 
     section = errors_section(ReportData(settings, cut_records, root))
 
     *_, last_note = section.data["notes"]
-    assert last_note.endswith("where the model preferred to go on")
+    assert last_note.startswith("cut off: the translation ended at the maximum length")
+    # The settings with which the user allows longer translations.
+    assert "decode.max_len_a" in last_note
+    assert "decode.max_len_b" in last_note

@@ -167,8 +167,8 @@ def test_bleu_by_length_shows_the_number_of_lines_above_the_scores(length_table)
 def test_word_recall_shows_the_number_of_words_by_their_training_frequency():
     """Word recall: the percentage of reference words that the translation contains.
 
-    Of words that the training text lacks, the records have 50 with a recall of 20 %; of words that
-    it contains 100 times or more, 1,200 with a recall of 50 %.
+    `record` gives each system the recall of two groups of words: 50 words that the training text
+    lacks, with a recall of 20%, and 1,200 words that it contains 100 times or more, with 50%.
     """
     records = records_from_rows(
         record("tiny", "news-en-de", "first", bleu=30.0),

@@ -48,7 +48,8 @@ from bleuprint.config.experiment import load_settings
 corpus = load_settings(Path("params.yaml")).corpora["phrasebook-en-de"]
 print([check.name() for check in corpus.filter], corpus.filter[-1])
 for pair in (Pair("Why?", "Warum?"), Pair("Why??", "Warum?"), Pair("So.", "So.")):
-    print(corpus.filter[-1].keeps(Candidate(pair, ("en", "de"), (str.split, str.split))))
+    is_kept = corpus.filter[-1].keeps(Candidate(pair, ("en", "de"), (str.split, str.split)))
+    print(pair, "kept" if is_kept else "dropped")
 """
 
 
@@ -158,9 +159,10 @@ def run_with_rule(tmp_path):
 
 
 def test_the_rule_in_the_documentation_drops_pairs_with_unequal_question_marks(run_with_rule):
-    """PRINT_DECISIONS prints the rules, then whether the last one keeps three pairs.
+    """A user writes the rule of the documentation into a file, and filters by it.
 
-    They are: Why? / Warum?; Why?? / Warum?; So. / So.
+    PRINT_DECISIONS prints the names of the corpus's rules and the last rule, which is the new one.
+    Then it prints which of three pairs the last rule keeps.
     """
     documentation = (ROOT / "docs" / "preparation.md").read_text()
     rule = re.search(r"```python\n(.*?)```", documentation, re.DOTALL)[1]
@@ -170,9 +172,9 @@ def test_the_rule_in_the_documentation_drops_pairs_with_unequal_question_marks(r
 
     assert process.stdout.splitlines() == [
         "['length_ratio', 'questions'] Questions(apart=0)",
-        "True",
-        "False",
-        "True",
+        "Pair(source='Why?', target='Warum?') kept",
+        "Pair(source='Why??', target='Warum?') dropped",
+        "Pair(source='So.', target='So.') kept",
     ], process.stderr
 
 

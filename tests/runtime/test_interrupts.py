@@ -210,17 +210,20 @@ def test_ctrl_c_in_a_finalizer_interrupts_the_program_a_moment_later(monkeypatch
     assert capsys.readouterr().err == ""
 
 
-def test_another_exception_in_a_finalizer_is_printed(capsys):
-    """Python's own treatment of all exceptions but Ctrl-C is kept."""
+def test_an_error_in_a_finalizer_is_printed_as_python_does(capsys):
+    """Python cannot pass on what a method __del__ raises. It prints errors, and loses Ctrl-C.
+
+    `enable_keyboard_interrupt` sends a lost Ctrl-C again, but leaves errors to Python.
+    """
 
     class FailsAtItsEnd:
         def __del__(self):
             raise LookupError("bug in __del__")
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # pytest has set a handler of its own
     interrupts.enable_keyboard_interrupt()
     deleted = FailsAtItsEnd()
 
-    del deleted
+    del deleted  # Python calls __del__ here.
 
     assert "LookupError: bug in __del__" in capsys.readouterr().err

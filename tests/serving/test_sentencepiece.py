@@ -99,7 +99,10 @@ def test_the_readme_of_the_exported_system_lists_sentencepiece(exported):
 
 
 def test_the_command_prints_one_line_for_each_odd_line(project):
-    """ODD_TEXT has three lines, with special symbols and characters at which others end a line."""
+    """ODD_TEXT has three lines. They contain special symbols such as <s>, and control characters.
+
+    Some of these, such as U+2028, end a line for Python's splitlines, but not for us.
+    """
     line_count = ODD_TEXT.count("\n")
 
     output = run_bleuprint(project, "translate", text=ODD_TEXT.encode())
@@ -108,7 +111,10 @@ def test_the_command_prints_one_line_for_each_odd_line(project):
 
 
 def test_the_exported_system_prints_one_line_for_each_odd_line(exported):
-    """ODD_TEXT has three lines, with special symbols and characters at which others end a line."""
+    """ODD_TEXT has three lines. They contain special symbols such as <s>, and control characters.
+
+    Some of these, such as U+2028, end a line for Python's splitlines, but not for us.
+    """
     line_count = ODD_TEXT.count("\n")
 
     output = translate_with_exported(exported, ODD_TEXT.encode())
