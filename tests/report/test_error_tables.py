@@ -267,8 +267,9 @@ def test_the_page_explains_cut_translations(uncut_experiment, cut_records):
 
     section = errors_section(ReportData(settings, cut_records, root))
 
-    *_, last_note = section.data["notes"]
-    assert last_note.startswith("cut off: the translation ended at the maximum length")
+    *_, explanations = section.data["notes"]  # a line for each error
+    last_explanation = explanations.splitlines()[-1]
+    assert last_explanation.startswith("- cut off: the translation ended at the maximum length")
     # The settings with which the user allows longer translations.
-    assert "decode.max_len_a" in last_note
-    assert "decode.max_len_b" in last_note
+    assert "decode.max_len_a" in last_explanation
+    assert "decode.max_len_b" in last_explanation
