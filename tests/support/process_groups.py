@@ -1,4 +1,4 @@
-"""Commands of several processes that join a group and then do what a test gives them."""
+"""Commands of several processes that join a group and then run the code that a test gives them."""
 
 import os
 import signal
@@ -7,12 +7,13 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from processes import loaded
 
-Process = subprocess.Popen[str]
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 
+# The program that each process runs; `start_group` replaces JOIN and PROCESS_CODE.
 SCRIPT = """
 import os, signal, time
 from pathlib import Path
@@ -23,43 +24,70 @@ from bleuprint.runtime.distributed.launch import start_processes
 
 def main():
     start_processes()
-    group = init_process_group()
+    JOIN
     rank = group.rank
     Path(f"pid{rank}").write_text(str(os.getpid()))
     group.barrier()
     if group.is_main:
         Path("joined").touch()
-    work(group, rank)
+    run_process_code(group, rank)
     group.close()
 
 def note_time():
     Path("time").write_text(str(time.time()))
 
-def work(group, rank):
-    work_of_the_test
+def all_reduce_forever(group):
+    while True:
+        group.all_reduce(torch.ones(3))
+
+def run_process_code(group, rank):
+    PROCESS_CODE
 
 run_main(main)
 """
-# What the other processes do: the next collective operation, and many more.
-GO_ON = "while True: group.all_reduce(torch.ones(3))"
 
 
-def start(root, work, *starter, processes=None, cold=False, **variables):
-    """Start a command whose processes join a group and then do some work.
+class ProcessExit(NamedTuple):
+    """How a command has ended: its exit status, which is -N after signal N, and its output."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def start_group(
+    folder,
+    process_code,
+    *starter,
+    processes=None,
+    join="group = init_process_group()",
+    preloaded=True,
+    **variables,
+):
+    """Start a command whose processes join a group, write a file `joined`, and run some code.
 
     Args:
-        root: The working folder, in which the command is written.
-        work: Lines of Python, which can use `group` and `rank`.
+        folder: The working folder, in which the command is written.
+        process_code: Lines of Python that each process runs. They can use `group`, the Group that
+            the process has joined, `rank`, the rank of the process, and two functions:
+            `all_reduce_forever(group)` sums over the processes again and again, so that a process
+            notices the end of another one, and `note_time()` is for `seconds_since_noted_time`.
         starter: The words before the command's file, such as those of torchrun; Python if omitted.
         processes: The number of processes; what the environment says if omitted.
-        cold: Whether to start a child of this process, which loads its libraries itself.
+        join: The line of Python by which a process joins the group; a test may replace it.
+        preloaded: Whether to run in processes that have loaded torch. Otherwise the command is a
+            child of this process, which loads its libraries itself.
         variables: Environment variables.
+
+    Returns:
+        The running command, a `subprocess.Popen`: the launcher of the processes, or one process if
+        the environment says that it is launched already.
     """
-    body = textwrap.indent(textwrap.dedent(work).strip(), "    ").strip()
-    script = root / "command.py"
+    body = textwrap.indent(textwrap.dedent(process_code).strip(), "    ").strip()
+    script = folder / "command.py"
     # Another process of the test may be about to read it.
     if not script.exists():
-        script.write_text(SCRIPT.replace("work_of_the_test", body))
+        script.write_text(SCRIPT.replace("JOIN", join).replace("PROCESS_CODE", body))
     removed = ("SLURM", "MASTER_", "WORLD_SIZE", "BLEUPRINT_", "OMP_NUM_THREADS")
     environment = {k: text for k, text in os.environ.items() if not k.startswith(removed)}
     environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -68,11 +96,11 @@ def start(root, work, *starter, processes=None, cold=False, **variables):
     for name, value in variables.items():
         environment[name] = str(value)
     command = [*(starter or [sys.executable]), "command.py"]
-    if not cold and command[0] == sys.executable:
+    if preloaded and command[0] == sys.executable:
         command = loaded(command)
     return subprocess.Popen(
         command,
-        cwd=root,
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -81,37 +109,42 @@ def start(root, work, *starter, processes=None, cold=False, **variables):
     )
 
 
-def end(process, seconds=90):
-    """Wait for the end of a command; return its status and what it printed on stderr."""
+def wait_for_exit(process, seconds=90):
+    """Wait until a command of `start_group` ends, and return its ProcessExit.
+
+    Args:
+        process: The command.
+        seconds: After this time all its processes are killed, and the test fails.
+    """
     try:
-        _, stderr = process.communicate(timeout=seconds)
+        stdout, stderr = process.communicate(timeout=seconds)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, stderr
+    return ProcessExit(process.returncode, stdout, stderr)
 
 
-def wait_until_none_is_left(root):
-    """Wait until no process of any session or parent runs in the folder `root`."""
+def wait_until_no_process_is_left(folder):
+    """Wait until no process of any session or parent has `folder` as its working folder."""
     deadline = time.monotonic() + 60
     while True:
         links = Path("/proc").glob("[0-9]*/cwd")
-        remaining = [link for link in links if leads_to(root, link)]
+        remaining = [link for link in links if leads_to(folder, link)]
         if not remaining:
             return
         assert time.monotonic() < deadline, remaining
         time.sleep(0.05)
 
 
-def leads_to(root, link):
-    """Return whether the working folder of a process, a link in /proc, is `root`."""
+def leads_to(folder, link):
+    """Return whether the working folder of a process, a link in /proc, is `folder`."""
     try:
-        return link.readlink() == root
+        return link.readlink() == folder
     except OSError:  # the process has ended
         return False
 
 
-def wait_for(path):
+def wait_for_file(path):
     """Wait for a file that another process writes, and return its content."""
     deadline = time.monotonic() + 60
     while not path.exists():
@@ -120,6 +153,6 @@ def wait_for(path):
     return path.read_text()
 
 
-def seconds_since_it_died(root):
-    """Return the seconds since a process called `note_time`."""
-    return time.time() - float((root / "time").read_text())
+def seconds_since_noted_time(folder):
+    """Return the seconds since a process of `start_group` in `folder` called `note_time()`."""
+    return time.time() - float((folder / "time").read_text())

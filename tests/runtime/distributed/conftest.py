@@ -2,10 +2,11 @@
 
 import pytest
 
-from process_groups import wait_until_none_is_left
+from process_groups import wait_until_no_process_is_left
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(tmp_path):
+def no_process_is_left(tmp_path):
+    """After each test, wait until all processes in its folder have ended; fail if one remains."""
     yield
-    wait_until_none_is_left(tmp_path)
+    wait_until_no_process_is_left(tmp_path)

@@ -8,317 +8,471 @@ import sys
 
 import pytest
 
-from bleuprint.runtime.distributed import launch
 from process_groups import (
-    GO_ON,
-    SCRIPT,
-    end,
-    seconds_since_it_died,
-    start,
-    wait_for,
-    wait_until_none_is_left,
+    seconds_since_noted_time,
+    start_group,
+    wait_for_exit,
+    wait_for_file,
+    wait_until_no_process_is_left,
 )
 
 
-def test_they_add_up_agree_and_leave_one_after_the_other(tmp_path):
-    work = """
-    assert group.size == 3 and group.all_reduce(torch.tensor([1.0, rank])).tolist() == [3, 3]
-    assert group.any(rank == 2) and group.any(rank == 0) and not group.any(False)
-    os.write(1, f"threads {os.environ['OMP_NUM_THREADS']}\\n".encode())  # in one piece
+def test_all_reduce_adds_the_tensors_of_three_processes(tmp_path):
+    """Each of the processes, with rank 0, 1 or 2, gets the sum."""
+    process_code = """
+    assert group.size == 3
+    total = group.all_reduce(torch.tensor([1.0, rank]))
+    assert total.tolist() == [1 + 1 + 1, 0 + 1 + 2]
+    """
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.stderr == ""  # no traceback of a failed assertion
+    assert result.status == 0
+
+
+def test_any_tells_all_processes_whether_one_of_them_has_a_flag(tmp_path):
+    process_code = """
+    assert group.any(rank == 2) is True
+    assert group.any(rank == 0) is True
+    assert group.any(False) is False
+    """
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.stderr == ""  # no traceback of a failed assertion
+    assert result.status == 0
+
+
+def test_three_processes_share_the_cores_of_the_machine(tmp_path):
+    """OMP_NUM_THREADS limits the threads of each process; the default is one per core."""
+    process_code = """
+    line = f"{os.environ['OMP_NUM_THREADS']} threads\\n"
+    os.write(1, line.encode())  # in one piece, so that the lines of processes are not mixed
+    """
+    cores = len(os.sched_getaffinity(0))
+    threads_per_process = max(1, cores // 3)
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.stderr == ""
+    assert result.status == 0
+    assert result.stdout == f"{threads_per_process} threads\n" * 3
+
+
+def test_process_0_can_work_on_after_the_other_processes_have_ended(tmp_path):
+    """After a training, process 0 alone exports the model; the launcher must wait for it."""
+    process_code = """
     group.barrier()
     if group.is_main:
-        while any(Path("/proc", Path(f"pid{other}").read_text()).exists() for other in (1, 2)):
-            time.sleep(0.05)
-        time.sleep(0.5)  # as the one that exports does, when the others have left
+        for other_rank in (1, 2):
+            process_id = Path(f"pid{other_rank}").read_text()
+            while Path("/proc", process_id).exists():
+                time.sleep(0.05)
+        time.sleep(0.5)
         print("exported")
     """
-    process = start(tmp_path, work, processes=3)
-    printed, said = process.communicate(timeout=90)
-    threads = max(1, len(os.sched_getaffinity(0)) // 3)
-    assert (process.returncode, said) == (0, "")
-    assert printed.split("\n") == [*[f"threads {threads}"] * 3, "exported", ""]
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.stderr == ""
+    assert result.status == 0
+    assert result.stdout == "exported\n"
 
 
-def test_they_show_each_other_texts(tmp_path):
-    work = """
+def test_gather_returns_the_texts_of_all_processes_in_the_order_of_ranks(tmp_path):
+    """Each process passes its own text and gets all three. A text is cut after 16 kB."""
+    process_code = """
     texts = ["", "zwei Äpfel", "x" * 20_000]
-    assert group.gather(texts[rank]) == ["", "zwei Äpfel", "x" * 16_384]
+    assert group.gather(texts[rank]) == ["", "zwei Äpfel", "x" * 16 * 1024]
     assert group.gather("") == ["", "", ""]
+    """
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.stderr == ""  # no traceback of a failed assertion
+    assert result.status == 0
+
+
+def test_each_process_knows_the_names_of_all_processes(tmp_path):
+    process_code = """
     host = os.uname().nodename
-    assert group.process_names() == [f"process {each} of 3 on {host}" for each in range(3)]
+    assert group.process_names() == [
+        f"process 0 of 3 on {host}",
+        f"process 1 of 3 on {host}",
+        f"process 2 of 3 on {host}",
+    ]
     """
-    assert end(start(tmp_path, work, processes=3)) == (0, "")
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.stderr == ""  # no traceback of a failed assertion
+    assert result.status == 0
 
 
-@pytest.mark.parametrize(
-    ("condition", "who"), [("rank == 1", "process 1 of 3 on {}: "), ("rank >= 0", "")]
-)
-def test_what_one_meets_ends_all_by_its_name(tmp_path, condition, who):
-    work = f"""
+def test_raise_together_ends_all_processes_and_names_the_one_with_the_error(tmp_path):
+    """The error of one process is raised on all three, since the others would wait for it."""
+    process_code = """
     with group.raise_together():
-        Path(f"begun{{rank}}").touch()
+        Path(f"no-error-yet{rank}").touch()
     with group.raise_together():
-        if {condition}:
-            raise UserError("shelf 7 is empty")
+        if rank == 1:
+            raise UserError("file is empty")
     """
-    said = f"bleuprint: error: {who.format(os.uname().nodename)}shelf 7 is empty\n"
-    assert end(start(tmp_path, work, processes=3)) == (1, said)
-    assert len([*tmp_path.glob("begun*")]) == 3
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    host = os.uname().nodename
+    assert result.status == 1
+    assert result.stderr == f"bleuprint: error: process 1 of 3 on {host}: file is empty\n"
+    # The first block raised nothing, so that all processes went on.
+    assert len(list(tmp_path.glob("no-error-yet*"))) == 3
+
+
+def test_raise_together_names_no_process_if_all_have_the_same_error(tmp_path):
+    """For example, a file that all processes read is empty."""
+    process_code = """
+    with group.raise_together():
+        Path(f"no-error-yet{rank}").touch()
+    with group.raise_together():
+        raise UserError("file is empty")
+    """
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.status == 1
+    assert result.stderr == "bleuprint: error: file is empty\n"
+    # The first block raised nothing, so that all processes went on.
+    assert len(list(tmp_path.glob("no-error-yet*"))) == 3
 
 
 @pytest.mark.parametrize("processes", [2, 3])
-def test_sums_that_are_begun_together_end_in_any_order(tmp_path, processes):
-    work = """
-    sums = [torch.full((size,), (rank + 1.0) * size) for size in (1, 100_000, 3, 40_000)]
-    pending = [group.start_all_reduce(each) for each in sums]
-    assert group.broadcast(rank + 5) == 5 and group.any(rank == 1) and not group.any(False)
-    for each in reversed(pending):
-        each.wait()
-    factor = sum(range(1, group.size + 1))
-    assert all((each == factor * len(each)).all() for each in sums)
+def test_sums_that_run_at_the_same_time_can_be_awaited_in_any_order(tmp_path, processes):
+    """Each process begins four sums, then communicates otherwise, then waits for the last first.
+
+    Process 0 adds tensors of 1 x size, process 1 of 2 x size and process 2 of 3 x size.
     """
-    assert end(start(tmp_path, work, processes=processes)) == (0, "")
+    process_code = """
+    tensors = []
+    for size in (1, 100_000, 3, 40_000):
+        tensors.append(torch.full((size,), (rank + 1.0) * size))
+    pending_sums = [group.start_all_reduce(tensor) for tensor in tensors]
 
+    assert group.broadcast(rank + 5) == 5  # the number of process 0
+    assert group.any(rank == 1) is True
+    assert group.any(False) is False
+    for pending_sum in reversed(pending_sums):
+        pending_sum.wait()
 
-@pytest.mark.parametrize("ranks", [(1,), (0, 1)])
-def test_an_error_is_printed_once_and_ends_all(tmp_path, ranks):
-    work = f"""
-    if rank in {ranks}:
-        note_time()
-        raise UserError("shelf 7 is empty")
-    {GO_ON}
+    factor = {2: 1 + 2, 3: 1 + 2 + 3}[group.size]
+    for tensor in tensors:
+        assert (tensor == factor * len(tensor)).all()
     """
-    assert end(start(tmp_path, work, processes=2)) == (1, "bleuprint: error: shelf 7 is empty\n")
-    assert seconds_since_it_died(tmp_path) < 30
 
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=processes))
 
-def test_an_error_before_they_meet_is_printed_once(tmp_path):
-    script = SCRIPT.replace("group = init_process_group()", 'raise UserError("no shelf")')
-    (tmp_path / "command.py").write_text(script)
-    assert end(start(tmp_path, "", processes=2)) == (1, "bleuprint: error: no shelf\n")
-
-
-def test_a_bug_shows_one_traceback(tmp_path):
-    work = f"""
-    if rank == 1:
-        raise ValueError("seven shelves")
-    {GO_ON}
-    """
-    status, said = end(start(tmp_path, work, processes=2))
-    assert status == 1
-    assert said.count("Traceback") == 1
-    assert said.endswith("ValueError: seven shelves\n")
+    assert result.stderr == ""  # no traceback of a failed assertion
+    assert result.status == 0
 
 
 @pytest.mark.parametrize(
-    ("act", "others", "status", "said"),
-    [
-        ("os.kill(os.getpid(), signal.SIGKILL)", GO_ON, 1,
-         "was ended by signal 9 (Killed)\n"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(60)", 1,
-         "was ended by signal 11 (Segmentation fault)\n"),
-        ("os._exit(3)", GO_ON, 3, "ended with status 3\n"),
-    ],
-)  # fmt: skip
-def test_one_that_ends_without_a_word_is_named(tmp_path, act, others, status, said):
-    work = f"""
-    if rank == 1:
+    "failing_ranks",
+    [pytest.param((1,), id="one-process-fails"), pytest.param((0, 1), id="both-fail")],
+)
+def test_an_error_is_printed_once_and_ends_all_processes(tmp_path, failing_ranks):
+    process_code = f"""
+    if rank in {failing_ranks}:
         note_time()
-        {act}
-    {others}
+        raise UserError("file is empty")
+    all_reduce_forever(group)
     """
-    ended, stderr = end(start(tmp_path, work, processes=2))
-    assert (ended, stderr.count("\n")) == (status, 1)
-    assert stderr.startswith(f"bleuprint: error: process 1 of 2 {said}")
-    assert seconds_since_it_died(tmp_path) < 30
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+
+    assert result.status == 1
+    assert result.stderr == "bleuprint: error: file is empty\n"
+    assert seconds_since_noted_time(tmp_path) < 30
 
 
-def test_process_0_is_named_though_the_others_lose_it(tmp_path):
-    """It has the store of the group, so that the others fail at the same moment."""
-    work = f"""
-    if rank == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    {GO_ON}
+def test_an_error_before_the_processes_join_is_printed_once(tmp_path):
+    """Both processes raise it."""
+    join = 'raise UserError("file is empty")'
+
+    result = wait_for_exit(start_group(tmp_path, "pass", processes=2, join=join))
+
+    assert result.status == 1
+    assert result.stderr == "bleuprint: error: file is empty\n"
+
+
+def test_a_bug_in_one_process_prints_one_traceback(tmp_path):
+    """Unlike UserError, a ValueError is a bug. Process 0, which loses process 1, prints nothing."""
+    process_code = """
+    if rank == 1:
+        raise ValueError("a bug")
+    all_reduce_forever(group)
     """
-    line = "bleuprint: error: process 0 of 3 was ended by signal 9 (Killed)\n"
-    assert end(start(tmp_path, work, processes=3)) == (1, line)
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+
+    assert result.status == 1
+    assert result.stderr.count("Traceback") == 1
+    assert result.stderr.endswith("ValueError: a bug\n")
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("end_process", "code_of_process_0", "status", "description"),
     [
-        ("TIMEOUT", "no answer within 300 s (BLEUPRINT_TIMEOUT)"),
-        ("REMOTE_ERROR", "its communication failed (REMOTE_ERROR)"),
+        pytest.param(
+            "os.kill(os.getpid(), signal.SIGKILL)",
+            "all_reduce_forever(group)",
+            1,
+            "was ended by signal 9 (Killed)\n",
+            id="killed",
+        ),
+        pytest.param(
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            "time.sleep(60)",
+            1,
+            "was ended by signal 11 (Segmentation fault)\n",
+            id="crashed",
+        ),
+        pytest.param(
+            "os._exit(3)",
+            "all_reduce_forever(group)",
+            3,
+            "ended with status 3\n",
+            id="exited",
+        ),
     ],
 )
-def test_what_nccl_has_found_ends_a_process_that_waits_for_its_gpu(tmp_path, error, said):
-    work = f"""
+def test_the_launcher_names_a_process_that_ends_without_a_message(
+    tmp_path, end_process, code_of_process_0, status, description
+):
+    """The launcher, which started two processes, prints one line and ends the other process."""
+    process_code = f"""
+    if rank == 1:
+        note_time()
+        {end_process}
+    {code_of_process_0}
+    """
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+
+    assert result.status == status
+    assert result.stderr == f"bleuprint: error: process 1 of 2 {description}"
+    assert seconds_since_noted_time(tmp_path) < 30
+
+
+def test_the_launcher_names_process_0_when_it_is_killed(tmp_path):
+    """Processes 1 and 2 lose process 0 and fail at the same moment; they are not the cause."""
+    process_code = """
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    all_reduce_forever(group)
+    """
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+
+    assert result.status == 1
+    assert result.stderr == "bleuprint: error: process 0 of 3 was ended by signal 9 (Killed)\n"
+
+
+@pytest.mark.parametrize(
+    ("nccl_error", "problem"),
+    [
+        pytest.param("TIMEOUT", "no answer within 300 s (BLEUPRINT_TIMEOUT)", id="timeout"),
+        pytest.param("REMOTE_ERROR", "its communication failed (REMOTE_ERROR)", id="lost"),
+    ],
+)
+def test_an_nccl_error_ends_a_process_that_waits_for_its_gpu(tmp_path, nccl_error, problem):
+    """NCCL communicates between GPUs. A thread reads its state, here first SUCCESS, then an error.
+
+    The main thread of a process cannot do so while it waits for its GPU, here for 60 s.
+    """
+    process_code = f"""
     from types import SimpleNamespace
     from bleuprint.runtime.distributed import nccl
-    errors = iter(["SUCCESS", "{error}"])
+    states = iter([SimpleNamespace(name="SUCCESS"), SimpleNamespace(name="{nccl_error}")])
     if rank == 1:
-        name = "process 1 of 2 on A"
-        nccl.end_process_after_error(lambda: SimpleNamespace(name=next(errors)), name)
+        nccl.end_process_after_error(lambda: next(states), "process 1 of 2 on A")
     time.sleep(60)
     """
-    line = f"bleuprint: error: process 1 of 2 on A lost another process: NCCL: {said}\n"
-    assert end(start(tmp_path, work, processes=2)) == (69, line)
+
+    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+
+    assert result.status == os.EX_UNAVAILABLE
+    assert result.stderr == (
+        f"bleuprint: error: process 1 of 2 on A lost another process: NCCL: {problem}\n"
+    )
 
 
-def test_sigterm_saves_on_all(tmp_path):
-    work = """
-    received = []
-    signal.signal(signal.SIGTERM, lambda *_: received.append(True))
+def test_all_processes_save_their_state_when_the_launcher_is_terminated(tmp_path):
+    """The launcher passes SIGTERM on to its processes and prints their message once."""
+    process_code = """
+    received_signals = []
+    signal.signal(signal.SIGTERM, lambda number, frame: received_signals.append(number))
     Path(f"ready{rank}").touch()
-    while not group.any(bool(received)):
+    while not group.any(bool(received_signals)):
         time.sleep(0.05)
     Path(f"saved{rank}").touch()
     group.barrier()
     raise Interrupted("saved at update 7")
     """
-    process = start(tmp_path, work, processes=2)
-    for rank in range(2):
-        wait_for(tmp_path / f"ready{rank}")
-    process.terminate()
-    assert end(process) == (75, "bleuprint: note: saved at update 7\n")
+    launcher = start_group(tmp_path, process_code, processes=2)
+    wait_for_file(tmp_path / "ready0")
+    wait_for_file(tmp_path / "ready1")
+
+    launcher.terminate()
+    result = wait_for_exit(launcher)
+
+    assert result.status == os.EX_TEMPFAIL  # not finished: start the command again
+    assert result.stderr == "bleuprint: note: saved at update 7\n"
     assert (tmp_path / "saved0").exists()
     assert (tmp_path / "saved1").exists()
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "said"),
-    [(signal.SIGINT, 130, "bleuprint: note: interrupted\n"), (signal.SIGTERM, 143, "")],
+    ("signal_number", "status", "stderr"),
+    [
+        pytest.param(signal.SIGINT, 128 + 2, "bleuprint: note: interrupted\n", id="SIGINT"),
+        pytest.param(signal.SIGTERM, 128 + 15, "", id="SIGTERM"),
+    ],
 )
-def test_a_signal_reaches_all(tmp_path, number, status, said):
-    process = start(tmp_path, GO_ON, processes=2)
-    wait_for(tmp_path / "joined")
-    process.send_signal(number)
-    assert end(process) == (status, said)
+def test_a_signal_to_the_launcher_ends_all_processes(tmp_path, signal_number, status, stderr):
+    """As in a shell, the exit status is 128 plus the number of the signal."""
+    launcher = start_group(tmp_path, "all_reduce_forever(group)", processes=2)
+    wait_for_file(tmp_path / "joined")  # written by process 0
+
+    launcher.send_signal(signal_number)
+    result = wait_for_exit(launcher)
+
+    assert result.status == status
+    assert result.stderr == stderr
 
 
-def test_the_end_of_its_terminal_is_a_sigterm_after_which_writing_does_not_fail(tmp_path):
+def test_a_process_saves_its_state_after_its_terminal_was_closed(tmp_path):
+    """Linux then sends SIGHUP. The program gets SIGTERM instead, and its `print` does not fail."""
     program = """
 import signal, sys, time
 from pathlib import Path
 from bleuprint.runtime.distributed.launch import start_processes
-received = []
-signal.signal(signal.SIGTERM, lambda *_: received.append(True))
+received_signals = []
+signal.signal(signal.SIGTERM, lambda number, frame: received_signals.append(number))
 start_processes()
 Path("ready").touch()
-while not received:
+while not received_signals:
     time.sleep(0.01)
 print("stopped", flush=True)
 print("stopped", file=sys.stderr, flush=True)
 Path("saved").touch()
 """
-    pid, terminal = pty.fork()
-    if not pid:
+    process_id, terminal = pty.fork()
+    if process_id == 0:  # in the new process, which has a terminal of its own
         os.chdir(tmp_path)
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup, too
+        # Tests may run under nohup, which lets processes ignore SIGHUP.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execv(sys.executable, [sys.executable, "-c", program])
-    wait_for(tmp_path / "ready")
+    wait_for_file(tmp_path / "ready")
+
     os.close(terminal)
-    assert os.waitpid(pid, 0)[1] == 0
+    _process_id, wait_status = os.waitpid(process_id, 0)
+
+    assert wait_status == 0
     assert (tmp_path / "saved").exists()
 
 
-def test_one_that_outlives_the_signal_does_not_speak_of_the_others(tmp_path):
-    work = f"""
+def test_a_process_that_ignores_sigterm_does_not_report_that_it_lost_the_other(tmp_path):
+    """The signal ends process 0 first. Process 1 then loses it, which is not worth a message."""
+    process_code = """
     if rank == 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         Path("ready").touch()
-    {GO_ON}
+    all_reduce_forever(group)
     """
-    process = start(tmp_path, work, processes=2)
-    wait_for(tmp_path / "ready")
-    process.terminate()
-    assert end(process) == (143, "")
+    launcher = start_group(tmp_path, process_code, processes=2)
+    wait_for_file(tmp_path / "ready")
+
+    launcher.terminate()
+    result = wait_for_exit(launcher)
+
+    assert result.status == 128 + signal.SIGTERM
+    assert result.stderr == ""
 
 
-def test_they_end_with_their_launcher(tmp_path):
-    process = start(tmp_path, "time.sleep(60)", processes=2, cold=True)
-    wait_for(tmp_path / "joined")
-    process.kill()
-    process.communicate(timeout=60)  # they hold its pipes open
-    wait_until_none_is_left(tmp_path)
+def test_processes_end_when_their_launcher_is_killed(tmp_path):
+    """A killed launcher cannot end them itself, so Linux does."""
+    launcher = start_group(tmp_path, "time.sleep(60)", processes=2, preloaded=False)
+    wait_for_file(tmp_path / "joined")  # written by process 0
+
+    launcher.kill()
+    launcher.communicate(timeout=60)  # returns when the processes, too, have closed its pipes
+
+    wait_until_no_process_is_left(tmp_path)
 
 
-def test_they_end_with_a_launcher_that_is_killed_before_they_join(tmp_path):
-    work = "pass"
-    script = SCRIPT.replace(
-        "group = init_process_group()",
-        "Path(f\"early{os.environ['RANK']}\").touch(); time.sleep(60)",
-    )
-    (tmp_path / "command.py").write_text(script)
-    process = start(tmp_path, work, processes=2, cold=True)
-    for rank in range(2):
-        wait_for(tmp_path / f"early{rank}")
-    process.kill()
-    process.communicate(timeout=60)
-    wait_until_none_is_left(tmp_path)
+def test_processes_that_have_not_joined_yet_end_when_their_launcher_is_killed(tmp_path):
+    join = 'Path("early" + os.environ["RANK"]).touch(); time.sleep(60)'
+    launcher = start_group(tmp_path, "pass", processes=2, join=join, preloaded=False)
+    wait_for_file(tmp_path / "early0")
+    wait_for_file(tmp_path / "early1")
+
+    launcher.kill()
+    launcher.communicate(timeout=60)  # returns when the processes, too, have closed its pipes
+
+    wait_until_no_process_is_left(tmp_path)
 
 
-def test_they_end_with_a_launcher_that_was_killed_before_they_ran(tmp_path):
-    """As when the launcher is killed between starting a process and that process's first line."""
-    launcher = subprocess.Popen([sys.executable, "-c", ""])
-    script = """
-import os, sys
+def run_process_of_launcher(folder, launcher_id):
+    """Run a process that writes a file `survived` unless `end_with_launcher` ends it.
+
+    Args:
+        folder: The working folder.
+        launcher_id: The process id of its launcher.
+
+    Returns:
+        Its exit status, which is -9 after SIGKILL.
+    """
+    program = """
 from pathlib import Path
 from bleuprint.runtime.launcher import end_with_launcher
 end_with_launcher()
 Path("survived").touch()
 """
-    command = [sys.executable, "-c", script]
-    for state in ("zombie", "gone"):
-        if state == "zombie":
-            os.waitid(os.P_PID, launcher.pid, os.WEXITED | os.WNOWAIT)
-        else:
-            launcher.wait()
-        environment = {**os.environ, "BLEUPRINT_LAUNCHED": str(launcher.pid)}
-        done = subprocess.run(command, cwd=tmp_path, env=environment)
-        assert done.returncode == -signal.SIGKILL
+    environment = {**os.environ, "BLEUPRINT_LAUNCHED": str(launcher_id)}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=folder, env=environment).returncode
+
+
+def test_a_process_ends_at_once_if_its_launcher_has_ended_but_is_a_zombie(tmp_path):
+    """The launcher was killed between starting the process and the process's first line.
+
+    It stays in the list of processes, as a zombie, until its parent asks for its exit status.
+    """
+    launcher = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, launcher.pid, os.WEXITED | os.WNOWAIT)  # wait, but keep the zombie
+
+    status = run_process_of_launcher(tmp_path, launcher.pid)
+
+    launcher.wait()
+    assert status == -signal.SIGKILL
     assert not (tmp_path / "survived").exists()
-    own = {**os.environ, "BLEUPRINT_LAUNCHED": str(os.getpid())}
-    subprocess.run(command, cwd=tmp_path, env=own, check=True)
+
+
+def test_a_process_ends_at_once_if_its_launcher_is_gone(tmp_path):
+    """The launcher was killed between starting the process and the process's first line."""
+    launcher = subprocess.Popen([sys.executable, "-c", ""])
+    launcher.wait()
+
+    status = run_process_of_launcher(tmp_path, launcher.pid)
+
+    assert status == -signal.SIGKILL
+    assert not (tmp_path / "survived").exists()
+
+
+def test_a_process_runs_on_if_its_launcher_is_alive(tmp_path):
+    launcher_id = os.getpid()  # of this test
+
+    status = run_process_of_launcher(tmp_path, launcher_id)
+
+    assert status == 0
     assert (tmp_path / "survived").exists()
-
-
-@pytest.fixture
-def srun(tmp_path, monkeypatch):
-    """A function that puts a shell script in the place of srun, and runs a step; its status."""
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(launch, "POLL_SECONDS", 0.01)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def run(script):
-        path = tmp_path / "srun"
-        path.write_text(f"#!/bin/bash\n{script}\n")
-        path.chmod(0o755)
-        with pytest.raises(SystemExit) as raised:
-            launch.launch_slurm_step(3, 2)
-        return raised.value.code
-
-    yield run
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-@pytest.mark.parametrize(
-    ("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)]
-)
-def test_a_slurm_step_ends_with_the_status_of_srun(srun, script, status):
-    assert srun(script) == status
-
-
-@pytest.mark.parametrize("name", ["INT", "TERM"])
-def test_a_signal_reaches_the_tasks_of_a_slurm_step_as_sigusr1(srun, name):
-    """By the script, once it is ready for it."""
-    assert srun(f"trap 'exit 75' USR1; kill -{name} $PPID; while :; do sleep 0.01; done") == 75
-
-
-def test_a_slurm_step_has_two_tasks_on_each_of_three_nodes(srun, tmp_path):
-    assert srun(f"printf '%s\\n' \"$@\" > {tmp_path}/arguments") == 0
-    options = (tmp_path / "arguments").read_text().splitlines()
-    assert {"--nodes=3", "--ntasks=6", "--ntasks-per-node=2"} <= {*options}
-    # the command itself follows
-    assert options[options.index(sys.executable) :] == [sys.executable, *sys.orig_argv[1:]]
