@@ -1,12 +1,11 @@
 """Measures how densely code is written: `python -m tools.density`.
 
 Comprehensions, assignment expressions and packed tuples make code short and slow to read. Each is
-counted per 1,000 lines of code, without blank lines, comments and docstrings. The command prints
-what of each package is above the aim, as `LIMITS` of tests/test_readability.py has it.
+counted per 1,000 lines of code, without blank lines, comments and docstrings. The command prints a
+table of all packages; tests/test_readability.py fails if a package is above a limit.
 """
 
 import ast
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,8 +35,8 @@ class Density:
     star_packed: float = 0.0
 
 
-# Clear toolkits have 7 to 31 comprehensions and no walrus.
-AIM = Density(
+# The most that a package may have. Clear toolkits have 7 to 31 comprehensions and no walrus.
+MAX_DENSITY = Density(
     comprehensions=25,
     nested_comprehensions=1,
     walrus=2,
@@ -162,19 +161,18 @@ def _star_packed(node: ast.AST) -> int:
 
 
 def main() -> None:
-    """Print, as the Python dict LIMITS of a test, which measures of a package exceed the aim."""
-    aim = asdict(AIM)
-    print("LIMITS = {")
+    """Print a table: the density of each package and folder of scripts, and the limits."""
+    limits = asdict(MAX_DENSITY)
+    header = f"{'':12}" + "".join(f"{measure:>24}" for measure in limits)
+    print(header)
+    print(_table_line("limit", limits))
     for name, folder in sorted(code_folders(Path()).items()):
-        rates = asdict(density_of(folder.rglob("*.py")))
-        above = {measure: rate for measure, rate in rates.items() if rate > aim[measure]}
-        if not above:
-            continue
-        print(f'    "{name}": {{')
-        for measure, rate in above.items():
-            print(f'        "{measure}": {math.ceil(rate)},')
-        print("    },")
-    print("}")
+        print(_table_line(name, asdict(density_of(folder.rglob("*.py")))))
+
+
+def _table_line(name: str, rates: dict[str, float]) -> str:
+    """Return a line of the table: a name, and a rate for each measure."""
+    return f"{name:12}" + "".join(f"{rate:24.1f}" for rate in rates.values())
 
 
 if __name__ == "__main__":
