@@ -57,7 +57,7 @@ class ProcessExit(NamedTuple):
 
 def start_group(
     folder,
-    process_code,
+    code_of_each_process,
     *starter,
     processes=None,
     join="group = init_process_group()",
@@ -68,10 +68,10 @@ def start_group(
 
     Args:
         folder: The working folder, in which the command is written.
-        process_code: Lines of Python that each process runs. They can use `group`, the Group that
-            the process has joined, `rank`, the rank of the process, and two functions:
-            `all_reduce_forever(group)` sums over the processes again and again, so that a process
-            notices the end of another one, and `note_time()` is for `seconds_since_noted_time`.
+        code_of_each_process: Lines of Python, which can use `group`, the Group that the process has
+            joined, and `rank`, the rank of the process, from 0. `all_reduce_forever(group)` sums
+            over the processes again and again, so that a process notices the end of another one.
+            `note_time()` writes the time for `seconds_since_noted_time`.
         starter: The words before the command's file, such as those of torchrun; Python if omitted.
         processes: The number of processes; what the environment says if omitted.
         join: The line of Python by which a process joins the group; a test may replace it.
@@ -83,7 +83,7 @@ def start_group(
         The running command, a `subprocess.Popen`: the launcher of the processes, or one process if
         the environment says that it is launched already.
     """
-    body = textwrap.indent(textwrap.dedent(process_code).strip(), "    ").strip()
+    body = textwrap.indent(textwrap.dedent(code_of_each_process).strip(), "    ").strip()
     script = folder / "command.py"
     # Another process of the test may be about to read it.
     if not script.exists():

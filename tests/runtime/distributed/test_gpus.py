@@ -99,7 +99,7 @@ def simulate_pci_devices(monkeypatch, folder, devices):
 
 def test_a_gpu_without_a_driver_is_noted_and_the_training_uses_cpus(monkeypatch, tmp_path, capfd):
     """Without the note, the user would wonder why the training is slow."""
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.version, "cuda", "13.0")  # PyTorch supports GPUs
     intel_display = ("0x8086", "0x030000")
     nvidia_gpu = ("0x10de", "0x030200")  # vendor, device class
     simulate_pci_devices(monkeypatch, tmp_path, [intel_display, nvidia_gpu])
@@ -137,7 +137,7 @@ def test_a_gpu_that_is_unused_on_purpose_gets_no_note_about_its_driver(
 
 def test_only_an_nvidia_display_device_counts_as_a_gpu_without_driver(monkeypatch, tmp_path, capfd):
     """A machine with an NVIDIA sound device and another vendor's display has no NVIDIA GPU."""
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.version, "cuda", "13.0")  # PyTorch supports GPUs
     nvidia_sound = ("0x10de", "0x040300")  # vendor, device class
     other_vendor_display = ("0x1af4", "0x030000")
     simulate_pci_devices(monkeypatch, tmp_path, [nvidia_sound, other_vendor_display])
@@ -245,6 +245,7 @@ def members_with_gpus(*gpu_names):
 
 
 def test_different_gpus_in_one_training_are_noted_with_each_name_once():
+    """The faster GPU waits for the slower one at each update."""
     members = members_with_gpus("Tesla P100A", "Tesla P100B", "Tesla P100A")
 
     notes = list(find_slowdowns(members))
@@ -263,6 +264,7 @@ def test_equal_gpus_in_one_training_get_no_note():
 
 
 def test_the_device_of_a_training_on_different_gpus_has_all_their_names():
+    """The machine is described beside the duration of the training."""
     gpu_names = ("Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB")
     group = Group(rank=0, size=3, device=torch.device("cuda", 0), gpus=gpu_names)
 

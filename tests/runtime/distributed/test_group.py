@@ -63,7 +63,7 @@ def test_a_process_that_srun_started_with_others_knows_its_rank(monkeypatch, ste
     [
         pytest.param({}, id="outside-slurm"),
         pytest.param(
-            # the script is one process, which may start four
+            # The script is one process, which may start four.
             {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "ENVIRONMENT": "BATCH"},
             id="batch-script",
         ),
@@ -100,6 +100,7 @@ def test_the_first_host_is_read_from_slurms_list_of_nodes(nodes, first_host):
 
 
 def test_processes_of_a_slurm_job_connect_at_the_first_node_of_the_job(monkeypatch):
+    """SLURM writes n[1-4] for the nodes n1, n2, n3 and n4."""
     variables = {"SLURM_JOB_NODELIST": "n[1-4]", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
     set_launcher_variables(monkeypatch, variables)
 
@@ -130,6 +131,7 @@ def test_each_step_of_a_slurm_job_connects_at_its_own_first_node_and_port(monkey
 
 @pytest.mark.parametrize("process_count", ["0", "1.5"])
 def test_the_number_of_processes_must_be_a_positive_whole_number(monkeypatch, process_count):
+    """The user sets it in the environment variable BLEUPRINT_PROCESSES."""
     set_launcher_variables(monkeypatch, {"BLEUPRINT_PROCESSES": process_count})
     simulate_gpu_count(monkeypatch, 0)
 
@@ -142,7 +144,7 @@ def test_the_number_of_processes_must_be_a_positive_whole_number(monkeypatch, pr
 
 
 def test_more_processes_than_gpus_are_an_error(monkeypatch):
-    """Each process needs its own GPU."""
+    """The user asks for four processes, and each needs its own GPU, but the machine has two."""
     set_launcher_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "4"})
     simulate_gpu_count(monkeypatch, 2)
 
@@ -161,6 +163,7 @@ def test_a_process_without_rank_in_a_group_of_two_is_an_error(monkeypatch):
 
 
 def test_a_command_with_one_process_trains_in_that_process_alone(monkeypatch):
+    """The launcher would only start a copy of the command, which takes seconds."""
     set_launcher_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "1", "CUDA_VISIBLE_DEVICES": ""})
 
     start_processes()  # returns at once; a launched copy of this command would fail the test
@@ -238,7 +241,7 @@ def test_an_error_of_gloo_is_shortened_to_its_reason():
 
 
 def test_an_error_of_nccl_is_shortened_to_its_first_line_and_last_error():
-    """The library NCCL communicates between GPUs. Its source position is removed."""
+    """The library NCCL communicates between GPUs. Its source position and advice are removed."""
     nccl_message = (
         "NCCL error in: /pytorch/torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:3690, remote "
         "process exited or there was a network error, NCCL version 2.27.5\n"

@@ -1,5 +1,6 @@
 """Groups that wait, lose a process or a link, or were started by torchrun or SLURM."""
 
+import itertools
 import os
 import re
 import sys
@@ -9,22 +10,25 @@ import pytest
 from process_groups import TORCHRUN, seconds_since_noted_time, start_group, wait_for_exit
 from processes import on_terminal
 
+# The numbers of job steps. Each test has another one, since the port at which the tasks of a step
+# meet is computed from it.
+STEP_IDS = itertools.count()
 
-def start_slurm_tasks(folder, process_code, ranks, size, step_id, **variables):
+
+def start_slurm_tasks(folder, code_of_each_process, ranks, size, **variables):
     """Start processes (tasks) in the environment in which srun starts the tasks of a job step.
 
     Args:
         folder: The working folder.
-        process_code: What each task runs; see `process_groups.start_group`.
+        code_of_each_process: What each task runs; see `process_groups.start_group`.
         ranks: The ranks of the tasks to start; srun itself would start all ranks below `size`.
         size: The number of tasks of the step.
-        step_id: The number of the step. Each test has another one, since the port at which the
-            tasks meet is computed from it.
         variables: More environment variables.
 
     Returns:
         The running tasks, in the order of `ranks`.
     """
+    step_id = next(STEP_IDS)
     tasks = []
     for rank in ranks:
         step_variables = {
@@ -36,7 +40,7 @@ def start_slurm_tasks(folder, process_code, ranks, size, step_id, **variables):
             "SLURM_JOB_ID": os.getpid(),
             "SLURM_STEP_ID": step_id,
         }
-        tasks.append(start_group(folder, process_code, **step_variables, **variables))
+        tasks.append(start_group(folder, code_of_each_process, **step_variables, **variables))
     return tasks
 
 
@@ -47,17 +51,17 @@ def error_messages(stderr):
 
 def test_a_process_that_hangs_ends_the_group_after_the_timeout(tmp_path):
     """Process 1 hangs for 60 s. Process 0 waits for it at the barrier, for 4 s only."""
-    process_code = """
+    code_of_each_process = """
     if rank == 1:
         time.sleep(60)
     note_time()
     group.barrier()
     """
 
-    launcher = start_group(tmp_path, process_code, processes=2, BLEUPRINT_TIMEOUT=4)
+    launcher = start_group(tmp_path, code_of_each_process, processes=2, BLEUPRINT_TIMEOUT=4)
     result = wait_for_exit(launcher)
 
-    assert result.status == os.EX_UNAVAILABLE
+    assert result.status == os.EX_UNAVAILABLE  # lost another process
     assert re.fullmatch(
         r"bleuprint: error: process 0 of 2 on \S+ lost another process: "
         r"Timed out waiting 4000ms.*\n",
@@ -73,7 +77,6 @@ def test_an_error_says_that_process_0_does_not_answer(tmp_path):
         "all_reduce_forever(group)",
         ranks=[1, 2],
         size=3,
-        step_id=9,
         BLEUPRINT_TIMEOUT=5,
     )
     result_1, result_2 = [wait_for_exit(task) for task in tasks]
@@ -92,7 +95,6 @@ def test_process_0_names_the_processes_that_did_not_join(tmp_path):
         "all_reduce_forever(group)",
         ranks=[0, 2],
         size=4,
-        step_id=10,
         BLEUPRINT_TIMEOUT=5,
     )
     result_0, result_2 = [wait_for_exit(task) for task in tasks]
@@ -108,7 +110,7 @@ def test_process_0_names_the_processes_that_did_not_join(tmp_path):
 
 def test_torchrun_restarts_all_processes_when_one_is_killed(tmp_path):
     """At the first attempt, process 0 kills itself; the second attempt succeeds."""
-    process_code = """
+    code_of_each_process = """
     attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
     Path(f"rank{rank}attempt{attempt}").touch()
     if attempt == "0":
@@ -118,7 +120,7 @@ def test_torchrun_restarts_all_processes_when_one_is_killed(tmp_path):
     """
 
     torchrun = (*TORCHRUN, "--nproc-per-node=2", "--max-restarts=1")
-    result = wait_for_exit(start_group(tmp_path, process_code, *torchrun))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, *torchrun))
 
     assert result.status == 0, result.stderr
     assert (tmp_path / "rank0attempt0").exists()
@@ -128,14 +130,14 @@ def test_torchrun_restarts_all_processes_when_one_is_killed(tmp_path):
 
 def test_an_error_under_torchrun_is_printed_without_a_traceback(tmp_path):
     """Process 1 of 2, which torchrun starts, raises an error, so process 0 loses it."""
-    process_code = """
+    code_of_each_process = """
     if rank == 1:
         raise UserError("file is empty")
     all_reduce_forever(group)
     """
 
     torchrun = (*TORCHRUN, "--nproc-per-node=2")
-    result = wait_for_exit(start_group(tmp_path, process_code, *torchrun))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, *torchrun))
 
     assert result.status == 1
     causes = []
@@ -151,14 +153,14 @@ def test_an_error_under_torchrun_is_printed_without_a_traceback(tmp_path):
 
 def test_the_tasks_of_a_slurm_step_form_one_group(tmp_path):
     """Each task has the rank that SLURM gave it, and a sum over the group adds both vectors."""
-    process_code = """
+    code_of_each_process = """
     assert group.size == 2
     assert rank == int(os.environ["SLURM_PROCID"])
     total = group.all_reduce(torch.tensor([1.0, rank]))
     assert total.tolist() == [1 + 1, 0 + 1]
     """
 
-    tasks = start_slurm_tasks(tmp_path, process_code, ranks=[0, 1], size=2, step_id=3)
+    tasks = start_slurm_tasks(tmp_path, code_of_each_process, ranks=[0, 1], size=2)
     results = [wait_for_exit(task) for task in tasks]
 
     for result in results:
@@ -167,21 +169,19 @@ def test_the_tasks_of_a_slurm_step_form_one_group(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("killed_rank", "step_id", "code_of_survivors"),
+    ("killed_rank", "code_of_survivors"),
     [
-        pytest.param(0, 0, "all_reduce_forever(group)", id="while-adding"),
-        pytest.param(1, 1, "pending_sums[-1].wait()", id="while-waiting-for-a-sum"),
-        pytest.param(2, 2, "while True: group.any(False)", id="while-exchanging-flags"),
+        pytest.param(0, "all_reduce_forever(group)", id="while-adding"),
+        pytest.param(1, "pending_sums[-1].wait()", id="while-waiting-for-a-sum"),
+        pytest.param(2, "while True: group.any(False)", id="while-exchanging-flags"),
     ],
 )
-def test_the_tasks_of_a_slurm_step_end_when_one_is_killed(
-    tmp_path, killed_rank, step_id, code_of_survivors
-):
+def test_the_tasks_of_a_slurm_step_end_when_one_is_killed(tmp_path, killed_rank, code_of_survivors):
     """Three tasks begin sums over the group, of which the killed task begins only the first 3.
 
     Without an error, the other two would wait for it until the end of the SLURM job.
     """
-    process_code = f"""
+    code_of_each_process = f"""
     sum_count = 3 if rank == {killed_rank} else 8
     pending_sums = [group.start_all_reduce(torch.ones(3)) for _ in range(sum_count)]
     if rank == {killed_rank}:
@@ -190,7 +190,7 @@ def test_the_tasks_of_a_slurm_step_end_when_one_is_killed(
     {code_of_survivors}
     """
 
-    tasks = start_slurm_tasks(tmp_path, process_code, ranks=[0, 1, 2], size=3, step_id=step_id)
+    tasks = start_slurm_tasks(tmp_path, code_of_each_process, ranks=[0, 1, 2], size=3)
     results = [wait_for_exit(task) for task in tasks]
 
     assert seconds_since_noted_time(tmp_path) < 30
@@ -199,7 +199,7 @@ def test_the_tasks_of_a_slurm_step_end_when_one_is_killed(
             assert result.status == -9  # ended by signal 9, SIGKILL
             assert result.stderr == ""
         else:
-            assert result.status == os.EX_UNAVAILABLE
+            assert result.status == os.EX_UNAVAILABLE  # lost another process
             assert re.fullmatch(
                 rf"bleuprint: error: process {rank} of 3 on \S+ lost another process: .*\n",
                 result.stderr,

@@ -19,26 +19,27 @@ from process_groups import (
 
 def test_all_reduce_adds_the_tensors_of_three_processes(tmp_path):
     """Each of the processes, with rank 0, 1 or 2, gets the sum."""
-    process_code = """
+    code_of_each_process = """
     assert group.size == 3
     total = group.all_reduce(torch.tensor([1.0, rank]))
     assert total.tolist() == [1 + 1 + 1, 0 + 1 + 2]
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.stderr == ""  # no traceback of a failed assertion
     assert result.status == 0
 
 
 def test_any_tells_all_processes_whether_one_of_them_has_a_flag(tmp_path):
-    process_code = """
+    """First only process 2 passes True, then only process 0, then none of the three."""
+    code_of_each_process = """
     assert group.any(rank == 2) is True
     assert group.any(rank == 0) is True
     assert group.any(False) is False
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.stderr == ""  # no traceback of a failed assertion
     assert result.status == 0
@@ -46,14 +47,14 @@ def test_any_tells_all_processes_whether_one_of_them_has_a_flag(tmp_path):
 
 def test_three_processes_share_the_cores_of_the_machine(tmp_path):
     """OMP_NUM_THREADS limits the threads of each process; the default is one per core."""
-    process_code = """
+    code_of_each_process = """
     line = f"{os.environ['OMP_NUM_THREADS']} threads\\n"
     os.write(1, line.encode())  # in one piece, so that the lines of processes are not mixed
     """
     cores = len(os.sched_getaffinity(0))
     threads_per_process = max(1, cores // 3)
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.stderr == ""
     assert result.status == 0
@@ -62,7 +63,7 @@ def test_three_processes_share_the_cores_of_the_machine(tmp_path):
 
 def test_process_0_can_work_on_after_the_other_processes_have_ended(tmp_path):
     """After a training, process 0 alone exports the model; the launcher must wait for it."""
-    process_code = """
+    code_of_each_process = """
     group.barrier()
     if group.is_main:
         for other_rank in (1, 2):
@@ -73,7 +74,7 @@ def test_process_0_can_work_on_after_the_other_processes_have_ended(tmp_path):
         print("exported")
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.stderr == ""
     assert result.status == 0
@@ -82,20 +83,20 @@ def test_process_0_can_work_on_after_the_other_processes_have_ended(tmp_path):
 
 def test_gather_returns_the_texts_of_all_processes_in_the_order_of_ranks(tmp_path):
     """Each process passes its own text and gets all three. A text is cut after 16 kB."""
-    process_code = """
+    code_of_each_process = """
     texts = ["", "zwei Äpfel", "x" * 20_000]
     assert group.gather(texts[rank]) == ["", "zwei Äpfel", "x" * 16 * 1024]
     assert group.gather("") == ["", "", ""]
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.stderr == ""  # no traceback of a failed assertion
     assert result.status == 0
 
 
 def test_each_process_knows_the_names_of_all_processes(tmp_path):
-    process_code = """
+    code_of_each_process = """
     host = os.uname().nodename
     assert group.process_names() == [
         f"process 0 of 3 on {host}",
@@ -104,7 +105,7 @@ def test_each_process_knows_the_names_of_all_processes(tmp_path):
     ]
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.stderr == ""  # no traceback of a failed assertion
     assert result.status == 0
@@ -112,7 +113,7 @@ def test_each_process_knows_the_names_of_all_processes(tmp_path):
 
 def test_raise_together_ends_all_processes_and_names_the_one_with_the_error(tmp_path):
     """The error of one process is raised on all three, since the others would wait for it."""
-    process_code = """
+    code_of_each_process = """
     with group.raise_together():
         Path(f"no-error-yet{rank}").touch()
     with group.raise_together():
@@ -120,7 +121,7 @@ def test_raise_together_ends_all_processes_and_names_the_one_with_the_error(tmp_
             raise UserError("file is empty")
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     host = os.uname().nodename
     assert result.status == 1
@@ -131,14 +132,14 @@ def test_raise_together_ends_all_processes_and_names_the_one_with_the_error(tmp_
 
 def test_raise_together_names_no_process_if_all_have_the_same_error(tmp_path):
     """For example, a file that all processes read is empty."""
-    process_code = """
+    code_of_each_process = """
     with group.raise_together():
         Path(f"no-error-yet{rank}").touch()
     with group.raise_together():
         raise UserError("file is empty")
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.status == 1
     assert result.stderr == "bleuprint: error: file is empty\n"
@@ -152,7 +153,7 @@ def test_sums_that_run_at_the_same_time_can_be_awaited_in_any_order(tmp_path, pr
 
     Process 0 adds tensors of 1 x size, process 1 of 2 x size and process 2 of 3 x size.
     """
-    process_code = """
+    code_of_each_process = """
     tensors = []
     for size in (1, 100_000, 3, 40_000):
         tensors.append(torch.full((size,), (rank + 1.0) * size))
@@ -169,7 +170,7 @@ def test_sums_that_run_at_the_same_time_can_be_awaited_in_any_order(tmp_path, pr
         assert (tensor == factor * len(tensor)).all()
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=processes))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=processes))
 
     assert result.stderr == ""  # no traceback of a failed assertion
     assert result.status == 0
@@ -180,14 +181,15 @@ def test_sums_that_run_at_the_same_time_can_be_awaited_in_any_order(tmp_path, pr
     [pytest.param((1,), id="one-process-fails"), pytest.param((0, 1), id="both-fail")],
 )
 def test_an_error_is_printed_once_and_ends_all_processes(tmp_path, failing_ranks):
-    process_code = f"""
+    """The launcher prints the error of the first process that failed, and ends the others."""
+    code_of_each_process = f"""
     if rank in {failing_ranks}:
         note_time()
         raise UserError("file is empty")
     all_reduce_forever(group)
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=2))
 
     assert result.status == 1
     assert result.stderr == "bleuprint: error: file is empty\n"
@@ -195,7 +197,7 @@ def test_an_error_is_printed_once_and_ends_all_processes(tmp_path, failing_ranks
 
 
 def test_an_error_before_the_processes_join_is_printed_once(tmp_path):
-    """Both processes raise it."""
+    """Both processes raise it in the place of joining the group."""
     join = 'raise UserError("file is empty")'
 
     result = wait_for_exit(start_group(tmp_path, "pass", processes=2, join=join))
@@ -206,13 +208,13 @@ def test_an_error_before_the_processes_join_is_printed_once(tmp_path):
 
 def test_a_bug_in_one_process_prints_one_traceback(tmp_path):
     """Unlike UserError, a ValueError is a bug. Process 0, which loses process 1, prints nothing."""
-    process_code = """
+    code_of_each_process = """
     if rank == 1:
         raise ValueError("a bug")
     all_reduce_forever(group)
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=2))
 
     assert result.status == 1
     assert result.stderr.count("Traceback") == 1
@@ -249,14 +251,14 @@ def test_the_launcher_names_a_process_that_ends_without_a_message(
     tmp_path, end_process, code_of_process_0, status, description
 ):
     """The launcher, which started two processes, prints one line and ends the other process."""
-    process_code = f"""
+    code_of_each_process = f"""
     if rank == 1:
         note_time()
         {end_process}
     {code_of_process_0}
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=2))
 
     assert result.status == status
     assert result.stderr == f"bleuprint: error: process 1 of 2 {description}"
@@ -265,13 +267,13 @@ def test_the_launcher_names_a_process_that_ends_without_a_message(
 
 def test_the_launcher_names_process_0_when_it_is_killed(tmp_path):
     """Processes 1 and 2 lose process 0 and fail at the same moment; they are not the cause."""
-    process_code = """
+    code_of_each_process = """
     if rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     all_reduce_forever(group)
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=3))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=3))
 
     assert result.status == 1
     assert result.stderr == "bleuprint: error: process 0 of 3 was ended by signal 9 (Killed)\n"
@@ -289,7 +291,7 @@ def test_an_nccl_error_ends_a_process_that_waits_for_its_gpu(tmp_path, nccl_erro
 
     The main thread of a process cannot do so while it waits for its GPU, here for 60 s.
     """
-    process_code = f"""
+    code_of_each_process = f"""
     from types import SimpleNamespace
     from bleuprint.runtime.distributed import nccl
     states = iter([SimpleNamespace(name="SUCCESS"), SimpleNamespace(name="{nccl_error}")])
@@ -298,9 +300,9 @@ def test_an_nccl_error_ends_a_process_that_waits_for_its_gpu(tmp_path, nccl_erro
     time.sleep(60)
     """
 
-    result = wait_for_exit(start_group(tmp_path, process_code, processes=2))
+    result = wait_for_exit(start_group(tmp_path, code_of_each_process, processes=2))
 
-    assert result.status == os.EX_UNAVAILABLE
+    assert result.status == os.EX_UNAVAILABLE  # lost another process
     assert result.stderr == (
         f"bleuprint: error: process 1 of 2 on A lost another process: NCCL: {problem}\n"
     )
@@ -308,7 +310,7 @@ def test_an_nccl_error_ends_a_process_that_waits_for_its_gpu(tmp_path, nccl_erro
 
 def test_all_processes_save_their_state_when_the_launcher_is_terminated(tmp_path):
     """The launcher passes SIGTERM on to its processes and prints their message once."""
-    process_code = """
+    code_of_each_process = """
     received_signals = []
     signal.signal(signal.SIGTERM, lambda number, frame: received_signals.append(number))
     Path(f"ready{rank}").touch()
@@ -318,7 +320,7 @@ def test_all_processes_save_their_state_when_the_launcher_is_terminated(tmp_path
     group.barrier()
     raise Interrupted("saved at update 7")
     """
-    launcher = start_group(tmp_path, process_code, processes=2)
+    launcher = start_group(tmp_path, code_of_each_process, processes=2)
     wait_for_file(tmp_path / "ready0")
     wait_for_file(tmp_path / "ready1")
 
@@ -383,13 +385,13 @@ Path("saved").touch()
 
 def test_a_process_that_ignores_sigterm_does_not_report_that_it_lost_the_other(tmp_path):
     """The signal ends process 0 first. Process 1 then loses it, which is not worth a message."""
-    process_code = """
+    code_of_each_process = """
     if rank == 1:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         Path("ready").touch()
     all_reduce_forever(group)
     """
-    launcher = start_group(tmp_path, process_code, processes=2)
+    launcher = start_group(tmp_path, code_of_each_process, processes=2)
     wait_for_file(tmp_path / "ready")
 
     launcher.terminate()
@@ -411,6 +413,7 @@ def test_processes_end_when_their_launcher_is_killed(tmp_path):
 
 
 def test_processes_that_have_not_joined_yet_end_when_their_launcher_is_killed(tmp_path):
+    # Instead of joining the group, each process writes a file and waits.
     join = 'Path("early" + os.environ["RANK"]).touch(); time.sleep(60)'
     launcher = start_group(tmp_path, "pass", processes=2, join=join, preloaded=False)
     wait_for_file(tmp_path / "early0")

@@ -78,6 +78,7 @@ def test_an_invalid_number_is_an_error_with_variable_and_value(
 
 @pytest.mark.parametrize("rank", ["2", "5"])
 def test_a_rank_must_be_below_the_number_of_processes(set_process_variables, rank):
+    """The user has started a process by hand, and RANK or WORLD_SIZE is wrong."""
     set_process_variables(RANK=rank, WORLD_SIZE="2")
 
     with pytest.raises(UserError) as error:
@@ -97,6 +98,7 @@ def test_an_empty_variable_counts_as_missing(set_process_variables, variable):
 
 
 def test_rank_and_size_are_read_from_the_variables(set_process_variables):
+    """A launcher, or the user, sets these environment variables for each process."""
     set_process_variables(RANK="1", WORLD_SIZE="2", LOCAL_RANK="3")
 
     assert ranks.rank_from_launcher() == ProcessRank(rank=1, size=2, local_rank=3)
@@ -300,6 +302,7 @@ def test_two_processes_with_the_same_rank_are_an_error():
 
 
 def test_a_wait_ends_after_the_timeout_and_says_what_is_missing(monkeypatch):
+    """The timeout is 1 s, and the condition `is_done` never holds."""
     monkeypatch.setenv("BLEUPRINT_TIMEOUT", "1")
     start = time.monotonic()
 
