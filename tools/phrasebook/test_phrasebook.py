@@ -5,6 +5,7 @@ import lzma
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -32,30 +33,49 @@ SHA256 = {
 
 @pytest.mark.parametrize("text", SHA256)
 def test_the_embedded_text_never_changes(text: str) -> None:
+    """TEXT is a set and a language, such as "train.en"; SHA256 contains the hash of each text."""
     split, language = text.split(".")
-    lines = "".join(f"{line}\n" for line in phrasebook.sentences(split, language))
-    assert hashlib.sha256(lines.encode()).hexdigest() == SHA256[text]
+
+    lines = phrasebook.sentences(split, language)
+
+    content = "".join(f"{line}\n" for line in lines)
+    assert hashlib.sha256(content.encode()).hexdigest() == SHA256[text]
 
 
-def test_the_package_has_what_the_grammar_writes() -> None:
-    # Versions of xz may compress the same archive differently.
-    assert lzma.decompress((ROOT / TEXTS).read_bytes()) == archive()
-    for split in (*SPLITS, NOISY):
-        for language in LANGUAGES:
-            assert phrasebook.sentences(split, language) == list(sentences(split, language))
+def test_the_archive_in_the_package_is_what_the_grammar_writes() -> None:
+    """If the grammar changes, `python -m tools.phrasebook` must write the archive again."""
+    compressed = (ROOT / TEXTS).read_bytes()
 
-
-def test_sizes() -> None:
-    sizes = {split: len(generate(split)) for split in SPLITS}
-    assert sizes == SPLITS == {"train": 14_000, "valid": 500, "test": 500}
+    # Versions of xz may compress the same archive differently, so the contents are compared.
+    assert lzma.decompress(compressed) == archive()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_no_sentence_comes_twice_in_any_split(language: str) -> None:
+@pytest.mark.parametrize("split", [*SPLITS, NOISY])
+def test_the_package_reads_the_sentences_that_the_grammar_generates(
+    split: str, language: str
+) -> None:
+    generated = list(sentences(split, language))
+
+    assert phrasebook.sentences(split, language) == generated
+
+
+def test_the_grammar_generates_14_000_sentences_for_training_and_500_for_each_other_set() -> None:
+    sizes = {split: len(generate(split)) for split in SPLITS}
+
+    assert sizes == {"train": 14_000, "valid": 500, "test": 500}
+    assert sizes == SPLITS
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_all_sentences_of_train_valid_and_test_are_different(language: str) -> None:
+    """A test sentence that is also a training sentence would be translated from memory."""
     lines = list[str]()
     for split in SPLITS:
         lines += sentences(split, language)
-    assert len(set(lines)) == len(lines) == 15_000
+
+    assert len(lines) == 14_000 + 500 + 500  # train, valid and test
+    assert len(set(lines)) == len(lines)
 
 
 def word_forms(split: str, column: int) -> list[str]:
@@ -66,30 +86,42 @@ def word_forms(split: str, column: int) -> list[str]:
     return forms
 
 
-@pytest.mark.parametrize("column", range(3))
-def test_train_has_about_a_thousand_word_forms(column: int) -> None:
-    assert 900 <= len(set(word_forms("train", column))) <= 1600
+@pytest.mark.parametrize("column", range(3), ids=LANGUAGES)
+def test_the_training_text_has_about_a_thousand_different_words(column: int) -> None:
+    """COLUMN is the place of the language: 0 English, 1 German, 2 French."""
+    vocabulary = set(word_forms("train", column))
+
+    assert 900 <= len(vocabulary) <= 1600
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_sentence_lengths(language: str) -> None:
+def test_sentences_have_2_to_30_words_and_about_10_on_average(language: str) -> None:
     lengths = [len(line.split()) for line in sentences("train", language)]
-    assert 8.5 <= sum(lengths) / len(lengths) <= 12
+
+    mean_length = sum(lengths) / len(lengths)
+    assert 8.5 <= mean_length <= 12
     assert min(lengths) >= 2
     assert max(lengths) <= 30
 
 
-@pytest.mark.parametrize("column", range(3))
-def test_words_of_valid_and_test_are_learnable(column: int) -> None:
-    counts = Counter(word_forms("train", column))
-    held_out_forms = word_forms("valid", column) + word_forms("test", column)
-    frequent_forms = [form for form in held_out_forms if counts[form] >= 5]
-    assert len(frequent_forms) / len(held_out_forms) > 0.99
+@pytest.mark.parametrize("column", range(3), ids=LANGUAGES)
+def test_99_percent_of_the_words_of_valid_and_test_occur_five_times_in_train(column: int) -> None:
+    """A small model can learn such words. COLUMN: 0 English, 1 German, 2 French."""
+    counts_in_train = Counter(word_forms("train", column))
+    held_out_words = word_forms("valid", column) + word_forms("test", column)
+
+    learnable_words = [word for word in held_out_words if counts_in_train[word] >= 5]
+
+    assert len(learnable_words) / len(held_out_words) > 0.99
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_line_is_one_clean_sentence(language: str) -> None:
-    mark = re.compile(r"[^\s,.?][.]|[^\s,.?] \?" if language == "fr" else r"[^\s,.?][.?]")
+    # A character of a word, then the period or question mark; French has a space before "?".
+    end = re.compile(r"[^\s,.?][.]|[^\s,.?] \?" if language == "fr" else r"[^\s,.?][.?]")
+    # A sentence that goes on after its mark, spaces and commas in wrong places, and braces.
+    wrong_punctuation = re.compile(r"[.?].|\s[,.]|,\S|,[.?]|,,|\{|\}|' ")
+
     for split in SPLITS:
         for line in sentences(split, language):
             # Single spaces, and no other white space.
@@ -98,62 +130,92 @@ def test_every_line_is_one_clean_sentence(language: str) -> None:
             assert line.isprintable()
             assert unicodedata.is_normalized("NFC", line)
             assert line[0] == line[0].upper()
-            assert mark.fullmatch(line[-3:] if line.endswith(" ?") else line[-2:]), line
-            assert not re.search(r"[.?].|\s[,.]|,\S|,[.?]|,,|\{|\}|' ", line), line
+            last_characters = line[-3:] if line.endswith(" ?") else line[-2:]
+            assert end.fullmatch(last_characters), line
+            assert not wrong_punctuation.search(line), line
 
 
-def test_the_same_question_mark_on_all_sides() -> None:
+def test_a_sentence_ends_with_the_same_mark_in_all_languages() -> None:
     for split in SPLITS:
         for row in generate(split):
-            assert len({text[-1] for text in row}) == 1
+            last_characters = {text[-1] for text in row}
+            assert len(last_characters) == 1
 
 
-def test_no_vowel_waits_for_elision_and_no_article_for_contraction() -> None:
-    left = re.compile(
+def test_french_words_are_shortened_before_a_vowel() -> None:
+    """Such as "j'aime": in "je aime" the vowel of "je" must be replaced by an apostrophe."""
+    # Only "huit" and "onze" are exceptions: "le huit", "le onze".
+    not_shortened = re.compile(
         r"\b([JjNnDdMmTtSs]e|[Ll][ae]|[Qq]ue) (?!huit|onze)[aeiouâéêœhAEIO]|\b[Ss]i ils?\b"
     )
-    melted = re.compile(r"\b(à les|ce [aéhoœ]|beau [aâéh]|vieux (homme|âne|ami))\b", re.I)
+
     for split in SPLITS:
         for line in sentences(split, "fr"):
-            assert not left.search(line), line
-            assert not melted.search(line), line
+            assert not not_shortened.search(line), line
+
+
+def test_french_words_have_their_form_before_the_next_word() -> None:
+    """Such as "aux" in place of "à les", and "vieil homme" in place of "vieux homme"."""
+    wrong_form = re.compile(r"\b(à les|ce [aéhoœ]|beau [aâéh]|vieux (homme|âne|ami))\b", re.I)
+
+    for split in SPLITS:
+        for line in sentences(split, "fr"):
+            assert not wrong_form.search(line), line
 
 
 @pytest.mark.parametrize(
-    ("construction", "column", "pattern"),
+    ("construction", "language", "pattern"),
     [
-        ("relative clause", 0, r"\w (who|whom) "),
-        ("negation", 1, r"\b(nicht|kein\w*)\b"),
-        ("question", 0, r"\?$"),
-        ("separable verb, apart", 1, r" (an|auf|aus|ab|ein|mit|teil|vor|weg|zu|zurück)[.?]$"),
-        ("separable verb, together", 1, r"\b(an|auf|aus|ab|ein|mit|teil|vor|weg|zu|zurück)ge\w+\b"),
-        ("modal", 1, r"\b(kann|können|muss|müssen|will|wollen|möchten?|soll|sollen)\b"),
-        ("subordinate clause", 1, r", (weil|dass|wenn|als|ob|während) |^(Wenn|Als) "),
-        ("infinitive with zu", 1, r"\bzu \w+en[.,]|\w+zu\w+en[.,]"),
-        ("dative", 1, r"\b(dem|einem|ihm|mir|dir|ihnen)\b"),
-        ("comparison", 1, r"er als "),
+        ("relative clause", "en", r"\w (who|whom) "),
+        ("negation", "de", r"\b(nicht|kein\w*)\b"),
+        ("question", "en", r"\?$"),
+        ("separable verb, apart", "de", r" (an|auf|aus|ab|ein|mit|teil|vor|weg|zu|zurück)[.?]$"),
         (
-            "object clitic",
-            2,
+            "separable verb, together",
+            "de",
+            r"\b(an|auf|aus|ab|ein|mit|teil|vor|weg|zu|zurück)ge\w+\b",
+        ),
+        ("modal verb", "de", r"\b(kann|können|muss|müssen|will|wollen|möchten?|soll|sollen)\b"),
+        ("subordinate clause", "de", r", (weil|dass|wenn|als|ob|während) |^(Wenn|Als) "),
+        ("infinitive with zu", "de", r"\bzu \w+en[.,]|\w+zu\w+en[.,]"),
+        ("dative", "de", r"\b(dem|einem|ihm|mir|dir|ihnen)\b"),
+        ("comparison", "de", r"er als "),
+        (
+            "object pronoun before the verb",
+            "fr",
             r"\b[Jj]e (te|le|la|lui|les|leur) |\b[Ii]ls? (me|te|le|les) |\b[mt]'\w",
         ),
-        ("perfect with être", 2, r"\b(suis|es|est|sommes|sont) \w+(é|i|u)e?s?\b"),
-        ("digits", 0, r"\d"),
+        ("perfect with être", "fr", r"\b(suis|es|est|sommes|sont) \w+(é|i|u)e?s?\b"),
+        ("digits", "en", r"\d"),
     ],
 )
-def test_constructions_are_common(construction: str, column: int, pattern: str) -> None:
-    matches = [row for row in generate("train") if re.search(pattern, row[column])]
-    assert len(matches) >= 0.02 * SPLITS["train"], construction
+def test_a_construction_occurs_in_2_percent_of_the_training_sentences(
+    construction: str, language: str, pattern: str
+) -> None:
+    """PATTERN recognizes the construction by words of one language."""
+    training_sentences = sentences("train", language)
+
+    matches = [line for line in training_sentences if re.search(pattern, line)]
+
+    assert len(matches) >= 0.02 * 14_000, construction
 
 
-def test_names_and_number_words_are_common() -> None:
-    names = {entry.en for entry in lexicon.NAMES}
-    numbers = {entry.en for entry in lexicon.NUMBERS}
-    with_name = 0
-    with_number = 0
-    for row in generate("train"):
-        words = re.findall(r"[\w-]+", row[0])
-        with_name += not names.isdisjoint(words)
-        with_number += not numbers.isdisjoint(words)
-    assert with_name >= 0.02 * SPLITS["train"]
-    assert with_number >= 0.02 * SPLITS["train"]
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param(lexicon.NAMES, id="names"),
+        pytest.param(lexicon.NUMBERS, id="number words"),
+    ],
+)
+def test_names_and_number_words_occur_in_2_percent_of_the_training_sentences(
+    entries: Sequence[lexicon.Name | lexicon.Words],
+) -> None:
+    special_words = {entry.en for entry in entries}
+
+    count = 0
+    for line in sentences("train", "en"):
+        words = re.findall(r"[\w-]+", line)
+        if not special_words.isdisjoint(words):
+            count += 1
+
+    assert count >= 0.02 * 14_000
