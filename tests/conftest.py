@@ -23,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Test files that take minutes each: run first, so that no worker is alone with one at the end.
-# test_dvc follows test_snakemake: the fixture by_dvc then exists.
+# test_dvc and test_dvc_systems follow test_snakemake: the fixture by_dvc then exists.
 LONG_TEST_FILES = (
     "test_recipes_translate",
     "test_recipes_run",
@@ -32,8 +32,10 @@ LONG_TEST_FILES = (
     "test_snakemake",
     "test_trainer",
     "test_resolve",
+    "test_resolve_runs",
     "test_learning",
     "test_dvc",
+    "test_dvc_systems",
     "test_launch",
 )
 

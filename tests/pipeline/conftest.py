@@ -21,3 +21,9 @@ def project(tmp_path_factory):
 def stages(project):
     """Return the stages of the project's dvc.yaml, by names such as `train@tiny-own-1`."""
     return {stage.name: stage for stage in graph.load_stages(project.root)}
+
+
+@pytest.fixture
+def own_project(stand_in, tmp_path):
+    """Return a project in which all stages have run, for one test to change."""
+    return stand_in.copy(tmp_path / "project")

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import warm
 from bleuprint.pipeline.dvc_repo import changed_stages
@@ -286,6 +287,11 @@ def ran(output: str) -> list[str]:
             name, _, _ = line.removeprefix(prefix).partition("'")
             stages.append(name)
     return stages
+
+
+def read_results(project: Project) -> Any:
+    """Return the content of a project's reports/results.json."""
+    return json.loads(project.read("reports/results.json"))
 
 
 def make(root: Path) -> Project:

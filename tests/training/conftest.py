@@ -24,3 +24,14 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(usual_threads)
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Prepare two corpora of the same languages whose vocabularies share some tokens."""
+    folder = tmp_path_factory.mktemp("corpora")
+    corpora = []
+    for name, merge_count in (("first", 60), ("second", 20)):
+        texts = {"train": toy_pairs(300, seed=merge_count), "valid": toy_pairs(20, seed=2)}
+        corpora.append(prepare(folder / name, texts, units=merges(merge_count, joint=False)))
+    return corpora

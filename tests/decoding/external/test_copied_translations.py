@@ -7,111 +7,31 @@ import shutil
 import pytest
 
 import result_trees as trees
-from bleuprint.config.paths import Run
 from bleuprint.decoding.copied_translations import CopiedTranslations, copy_translations
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import read_json
 from bleuprint.scoring.external_files import check_external_files
-from bleuprint.scoring.score import score_run
 from corpora import TORTURE
+from external_translations import (
+    FILE,
+    FORTY_LINES,
+    REFERENCES,
+    RESULTS,
+    RUN,
+    SCORES,
+    SETTING,
+    TEST_SETS,
+    TRAINED_SYSTEM,
+    as_text,
+    copy_and_score,
+    external_system,
+    scores_of,
+    translations_in,
+    write_file,
+    write_project,
+)
 from measuring import value_of
 from scoring import sacrebleu
-
-# The external system online-a has a file of translations of the test set `first`, which has 40
-# lines. An external system was not trained here; params.yaml names its files.
-TEST_SETS = {"news-en-de": ("first", "second")}
-RUN = Run("online-a", "news-en-de", 1)
-FILE = "inputs/external/a.de"
-SETTING = "systems.online-a.translations.first: "
-REFERENCES = "data/split/news-en-de/test.first.de"
-SOURCES = "data/split/news-en-de/test.first.en"
-RESULTS = "results/online-a/news-en-de/1"
-SCORES = f"{RESULTS}/scores.json"
-FORTY_LINES = b"x\n" * 40
-
-
-TRAINED_SYSTEM = trees._system(None)
-
-
-def external_system(**sha256_by_test):
-    """Return the entry of an external system in params.yaml.
-
-    Args:
-        sha256_by_test: The SHA-256 of FILE, by the test sets whose translations it contains.
-    """
-    translations = {}
-    for test, sha256 in sha256_by_test.items():
-        translations[test] = {"path": FILE, "sha256": sha256}
-    return {"about": "system A", "translations": translations}
-
-
-def write_file(root, content):
-    """Write the translations of the external system, and return their SHA-256."""
-    path = root / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return hashlib.sha256(content).hexdigest()
-
-
-def write_project(root, content):
-    """Write the translations of the external system, and settings that name them.
-
-    Returns:
-        The settings.
-    """
-    sha256 = write_file(root, content)
-    external = {"online-a": external_system(first=sha256)}
-    return trees.settings_in(root, corpora=TEST_SETS, external=external)
-
-
-def as_text(lines):
-    """Return the content of a file with these lines."""
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def copy_and_score(settings, root):
-    """Do what the stages translate and score do."""
-    copy_translations(settings, RUN, root)
-    score_run(settings, *RUN, root)
-
-
-def scores_of(root):
-    """Read the scores of the test set `first`."""
-    return read_json(root / SCORES)["first"]
-
-
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory):
-    """Write the test sets of a project, of 40 lines each."""
-    root = tmp_path_factory.mktemp("texts")
-    trees.write_texts(root, trees.settings_in(root, corpora=TEST_SETS), 40)
-    return root
-
-
-@pytest.fixture
-def root(texts, tmp_path):
-    """Copy the project, so that a test may change it."""
-    return shutil.copytree(texts, tmp_path / "copy")
-
-
-def lines_of(path):
-    """Return the lines of a file."""
-    return path.read_text().split("\n")[:-1]
-
-
-def translations_in(root):
-    """Return 40 translations: the references without their first words."""
-    return [line.partition(" ")[2] for line in lines_of(root / REFERENCES)]
-
-
-def in_subwords(lines):
-    """Divide the first word of each line, as BPE does."""
-    return [line.replace(" ", "@@ ", 1) for line in lines]
-
-
-def in_tokens(lines):
-    """Separate the full stop of each line from the last word, as tokenizers do."""
-    return [line.replace(".", " .") for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -322,152 +242,6 @@ def test_check_refuses_a_folder_in_place_of_a_file_of_translations(root):
 
     with pytest.raises(UserError, match=rf"{SETTING}.*a\.de: a folder"):
         list(check_external_files(settings, root))
-
-
-def warnings_of_file(root, lines):
-    """Copy and score a file with these lines, and return the warnings that its scores contain.
-
-    `check` gives the same warnings as notes.
-    """
-    settings = write_project(root, as_text(lines))
-    notes = list(check_external_files(settings, root))
-    copy_and_score(settings, root)
-    warnings = []
-    for entry in scores_of(root)["metrics"]:
-        if entry["metric"] == "warning":
-            warnings.append(entry["group"])
-    notes_without_location = [note.partition(SETTING)[2] for note in notes]
-    assert notes_without_location == [f"{root / FILE}: {warning}" for warning in warnings]
-    return warnings
-
-
-def test_detokenized_translations_have_no_warning(root):
-    assert warnings_of_file(root, translations_in(root)) == []
-
-
-def test_translations_in_subwords_get_a_warning(root, capsys):
-    """In 36 of the 40 lines, 90%, the first word has the mark @@ of BPE, from line 5 on."""
-    translations = translations_in(root)
-    lines = translations[:4] + in_subwords(translations[4:])
-
-    (warning,) = warnings_of_file(root, lines)
-
-    assert warning == (
-        "90% of the lines look like BPE subwords (@@), such as line 5; BLEU is of sentences: join "
-        "the subwords first: sed -E 's/@@( |$)//g'"
-    )
-    assert f"note: {FILE}: {warning}\n" in capsys.readouterr().err
-
-
-def test_tokenized_translations_have_a_warning(root):
-    (warning,) = warnings_of_file(root, in_tokens(translations_in(root)))
-
-    assert "tokens set apart by spaces" in warning
-
-
-@pytest.mark.parametrize(
-    ("line_format", "form"),
-    [
-        pytest.param("{number}\t{text}", "columns of a table (tabs)", id="table"),
-        pytest.param(
-            "{number} ||| {text} ||| -1.5",
-            "fields with ||| between them (n-best list, fast_align)",
-            id="n-best list",
-        ),
-        pytest.param('{number},"{text}"', "quoted or numbered fields (CSV)", id="CSV"),
-    ],
-)
-def test_a_table_in_place_of_plain_translations_gets_a_warning(root, line_format, form):
-    """Each line has a translation and other fields, such as numbers or scores."""
-    lines = []
-    for number, text in enumerate(translations_in(root)):
-        lines.append(line_format.format(number=number, text=text))
-
-    (warning,) = warnings_of_file(root, lines)
-
-    assert warning == (
-        f"100% of the lines look like {form}, such as line 1; BLEU is of sentences: "
-        "write the translations alone, one per line"
-    )
-
-
-def test_tokenized_translations_get_no_warning_if_the_references_are_tokenized_too(root):
-    """Text is tokenized if a space precedes the full stop. BLEU then compares equal forms."""
-    references = root / REFERENCES
-    references.write_text(references.read_text().replace(".", " ."))
-    assert (root / "data/test_stats/news-en-de/first.json").exists()
-
-    assert warnings_of_file(root, in_tokens(translations_in(root))) == []
-
-
-def test_copies_of_all_references_get_a_warning(root, capsys):
-    """The user probably named the file of the references instead of the translations."""
-    references = lines_of(root / REFERENCES)
-
-    warnings = warnings_of_file(root, references)
-
-    assert warnings == ["all translations are identical to the references"]
-    note = f"{FILE}: all translations are identical to the references\n"
-    assert capsys.readouterr().err.endswith(note)
-
-
-def test_copies_of_some_references_get_a_warning(root):
-    """Of the 40 lines, 30 are references: 75%."""
-    lines = lines_of(root / REFERENCES)[:30] + translations_in(root)[30:]
-
-    assert warnings_of_file(root, lines) == [
-        "75% of the translations are identical to the references"
-    ]
-
-
-def test_copies_of_half_of_the_sources_have_a_warning(root):
-    lines = lines_of(root / SOURCES)[:20] + translations_in(root)[20:]
-
-    assert warnings_of_file(root, lines) == ["50% of the translations are identical to the sources"]
-
-
-def test_copies_of_fewer_sources_have_no_warning(root):
-    """Sentences such as names are the same in both languages."""
-    lines = lines_of(root / SOURCES)[:19] + translations_in(root)[19:]
-
-    assert warnings_of_file(root, lines) == []
-
-
-@pytest.mark.parametrize(
-    ("empty_lines", "warning"),
-    [
-        pytest.param({40: " "}, "1 of 40 translations is empty: line 40", id="one"),
-        pytest.param(
-            {2: "", 3: ""}, "2 of 40 translations are empty: line 2 and others", id="several"
-        ),
-    ],
-)
-def test_empty_translations_get_a_warning(root, empty_lines, warning):
-    """The file has 40 translations; `empty_lines` replaces some, by number from 1."""
-    lines = translations_in(root)
-    for number, line in empty_lines.items():
-        lines[number - 1] = line
-
-    assert warnings_of_file(root, lines) == [warning]
-
-
-def test_check_notes_that_it_cannot_compare_a_file_with_an_unprepared_test_set(root):
-    """Without data/split/, the number of lines to expect, 40, is unknown.
-
-    `check` still warns of what the file alone shows: empty lines, and subwords.
-    """
-    lines = ["", *in_subwords(translations_in(root)[1:]), "", "x"]
-    settings = write_project(root, as_text(lines))
-    shutil.rmtree(root / "data" / "split")
-
-    line_count_note, empty_lines_note, form_note = check_external_files(settings, root)
-
-    assert line_count_note.endswith(
-        "/a.de: has 42 lines, to be compared with the test set first of news-en-de once it is "
-        "prepared. To prepare it now: dvc repro split"
-    )
-    assert empty_lines_note.endswith("/a.de: 2 of 42 translations are empty: line 1 and others")
-    assert "look like BPE subwords (@@)" in form_note
 
 
 def notes_on_systems(root, systems, corpora):
