@@ -1,4 +1,4 @@
-"""The recipes and the pages of their results, as Markdown; conf.py puts them into the site."""
+"""Write the list of recipes and the pages of their results as Markdown, for conf.py."""
 
 import re
 from html import escape
@@ -17,58 +17,104 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-DEFAULT = "phrasebook"  # its results are in reports/ itself, its page in reports/phrasebook
+# The recipe whose results are in reports/ itself; its HTML report is in reports/phrasebook.
+DEFAULT = "phrasebook"
+# A row of README's table of recipes: the cell with the names in backquotes, and the description.
+_RECIPE_ROW = re.compile(r"^\| (`.*?`) \| (.*?) \|", re.MULTILINE)
 
 
-def folder(recipe: str) -> Path:
-    """Return where the results of a recipe are committed; the folder need not exist."""
-    return ROOT / "reports" / ("" if recipe == DEFAULT else recipe)
+def results_folder(recipe: str) -> Path:
+    """Return the folder for a recipe's committed results; it need not exist."""
+    reports = ROOT / "reports"
+    return reports if recipe == DEFAULT else reports / recipe
 
 
 def recipes() -> str:
-    """Return README's list of recipes, with the first BLEU of each, a link and the time it took."""
-    section = README.read_text("utf-8").partition("\n## Recipes\n")[2].partition("\n## ")[0]
-    listed = re.findall(r"^\| (`.*?`) \| (.*?) \|", section, re.MULTILINE)
-    rows, pages = "", ""
-    for name, text in ((name, text) for cell, text in listed for name in cell.split("`")[1::2]):
-        where, score, took = f"recipes/{name}.yaml", _no_result(name), ""
-        if (results := folder(name)).joinpath("table.md").exists():
-            where = f"{results.relative_to(ROOT)}/table.md"
-            score, took = _first_bleu(results), _minutes(results)
-            pages += f"{name} </{where.removesuffix('.md')}>\n"
-        rows += f"| [{name}](../{where}) | {text.replace('](', '](../')} | {score} | {took} |\n"
-    table = f"| recipe | what it is | BLEU of its first row | training |\n|---|---|---|---|\n{rows}"
-    return f"{table}\n```{{toctree}}\n:hidden:\n:caption: Results of recipes\n\n{pages}```\n"
+    """Return README's list of recipes with results, and the navigation to their pages.
+
+    Returns:
+        A Markdown table. Each recipe has a link, the BLEU of its first row and the training time.
+    """
+    _, _, after_heading = README.read_text("utf-8").partition("\n## Recipes\n")
+    section, _, _ = after_heading.partition("\n## ")
+    rows = ""
+    pages = ""
+    for names, description in _RECIPE_ROW.findall(section):
+        # A row may list several recipes. Every second part of its cell is between backquotes.
+        for name in names.split("`")[1::2]:
+            rows += _recipe_row(name, description)
+            table = results_folder(name) / "table.md"
+            if table.exists():
+                pages += f"{name} </{table.relative_to(ROOT).with_suffix('')}>\n"
+    head = "| recipe | what it is | BLEU of its first row | training |\n|---|---|---|---|\n"
+    navigation = f"```{{toctree}}\n:hidden:\n:caption: Results of recipes\n\n{pages}```\n"
+    return f"{head}{rows}\n{navigation}"
 
 
-def _no_result(name: str) -> str:
-    if name == "own":
+def _recipe_row(name: str, description: str) -> str:
+    """Return a recipe's row of the table.
+
+    Args:
+        name: The name of the recipe.
+        description: What README says about it.
+    """
+    table = results_folder(name) / "table.md"
+    if table.exists():
+        link = str(table.relative_to(ROOT))
+        score = _first_bleu(table.parent)
+        training_time = _training_time(table.parent)
+    else:
+        link = f"recipes/{name}.yaml"
+        score = _reason_without_results(name)
+        training_time = ""
+    # README is in the root, the page with the table in docs/.
+    description = description.replace("](", "](../")
+    return f"| [{name}](../{link}) | {description} | {score} | {training_time} |\n"
+
+
+def _reason_without_results(recipe: str) -> str:
+    """Return why no results of a recipe are committed."""
+    if recipe == "own":
         return "your text"
-    return "needs a GPU" if "GPU" in about(ROOT / "recipes" / f"{name}.yaml") else "not run yet"
+    if "GPU" in about(ROOT / "recipes" / f"{recipe}.yaml"):
+        return "needs a GPU"
+    return "not run yet"
 
 
 def page(table: Path, text: str) -> str:
-    """Return the page of a recipe's results: how to make them, its table.md, curves, settings."""
-    name = table.parent.name if table.parent.name != "reports" else DEFAULT
-    recipe, results = ROOT / "recipes" / f"{name}.yaml", table.parent
+    """Return the page of a recipe's results: how to reproduce them, scores, curves and settings.
+
+    Args:
+        table: The path of the recipe's table.md in reports/.
+        text: The text of table.md, which begins with a title.
+    """
+    results = table.parent
+    name = DEFAULT if results.name == "reports" else results.name
     title, _, tables = text.partition("\n")
-    whole = results / (DEFAULT if name == DEFAULT else "") / "index.html"
-    link = f"\n[The whole page]({whole.relative_to(results)}): curves, sentences, what broke.\n"
-    commits = pd.read_csv(results / "costs.csv", usecols=["commit"]).commit.str[:8].unique()
+    # The HTML report of the default recipe is in a folder of its own.
+    html_report = results / "index.html"
+    if name == DEFAULT:
+        html_report = results / DEFAULT / "index.html"
+    link = ""
+    if html_report.exists():
+        address = html_report.relative_to(results)
+        link = f"\n[The whole page]({address}): curves, sentences, what broke.\n"
+    costs = pd.read_csv(results / "costs.csv", usecols=["commit"])
+    commits = ", ".join(costs.commit.str[:8].unique())
     return f"""{title}
 
-{about(recipe)}
+{about(ROOT / "recipes" / f"{name}.yaml")}
 
 ```
 make recipe NAME={name} && make reproduce
 ```
-{link if whole.exists() else ""}
-The tables are of commit {", ".join(commits)}; training took {_minutes(results)}. The settings at
+{link}
+The tables are of commit {commits}; training took {_training_time(results)}. The settings at
 the end are today's.
 {tables}
 ## Validation loss
 
-{_curves(results)}
+{_loss_chart(results)}
 
 ## Settings
 
@@ -79,53 +125,79 @@ the end are today's.
 
 
 def about(recipe: Path) -> str:
-    """Return what the comment at the top of a recipe says."""
-    lines = recipe.read_text("utf-8").partition("\n\n")[0].splitlines()
-    comment = [line[1:].strip() for line in lines if line.startswith("#")]
-    text = "\n".join(line for line in comment if "yaml-language-server" not in line)
-    return text.replace("<", "\\<")  # <unk> is no HTML
+    """Return what the comment at the top of a recipe says, as Markdown."""
+    head, _, _ = recipe.read_text("utf-8").partition("\n\n")
+    lines = []
+    for line in head.splitlines():
+        # Editors read the address of the settings' schema from one of the comments.
+        if line.startswith("#") and "yaml-language-server" not in line:
+            lines.append(line[1:].strip())
+    # Markdown would take <unk> for HTML.
+    return "\n".join(lines).replace("<", "\\<")
 
 
 def _first_bleu(results: Path) -> str:
-    """Return mean and deviation over seeds, or the interval, of the first system and test set."""
-    first = bleu_rows(score_frame(read_without_costs(results / "results.json")))[0]
-    return f"{first.system}: {first.score_text}"
+    """Return the BLEU of the first system on the first test set, such as `base: 34.1 ± 0.2`."""
+    scores = score_frame(read_without_costs(results / "results.json"))
+    first_row = bleu_rows(scores)[0]
+    return f"{first_row.system}: {first_row.score_text}"
 
 
-def _minutes(results: Path) -> str:
-    """Return the number and the mean duration of the trainings."""
-    minutes = _trainings(results).train_seconds / 60
-    mean = f"{minutes.mean():.{0 if minutes.mean() >= 1 else 1}f} minutes"
-    return mean if len(minutes) == 1 else f"{len(minutes)} × {mean}"
+def _training_time(results: Path) -> str:
+    """Return the number and the mean duration of the training runs, such as `3 × 12 minutes`."""
+    minutes = _training_runs(results).train_seconds / 60
+    mean_minutes = minutes.mean()
+    decimals = 0 if mean_minutes >= 1 else 1
+    text = f"{mean_minutes:.{decimals}f} minutes"
+    if len(minutes) > 1:
+        text = f"{len(minutes)} × {text}"
+    return text
 
 
-def _trainings(results: Path) -> pd.DataFrame:
-    """Keep the first of rows that share a training, as rows that differ in averaging do."""
+def _training_runs(results: Path) -> pd.DataFrame:
+    """Return the costs of each training run, once for rows that share it.
+
+    Rows that differ only in averaging share a training run; the first one is kept.
+    """
     return pd.read_csv(results / "costs.csv").drop_duplicates("training_sha256")
 
 
-def _curves(results: Path) -> str:
-    """Draw a line for each system and corpus that was trained, the mean over its seeds."""
-    cells = _trainings(results)[["system", "corpus", "seed"]]
-    points = cells.merge(pd.read_csv(results / "validation.csv"))
-    lines = {}
-    for (system, corpus), of_seeds in points.groupby(["system", "corpus"], sort=False):
-        name = system if points.corpus.nunique() == 1 else f"{system}, {corpus}"
-        tables = [seed[["update", "loss"]].to_numpy() for _, seed in of_seeds.groupby("seed")]
-        lines[name] = mean_over_seeds(tables)
-    styles = line_styles(list(lines))
+def _loss_chart(results: Path) -> str:
+    """Draw the validation loss of each system and corpus that was trained, averaged over seeds.
+
+    Returns:
+        An HTML element without line ends, which Markdown reads as one block of HTML.
+    """
+    runs = _training_runs(results)[["system", "corpus", "seed"]]
+    points = runs.merge(pd.read_csv(results / "validation.csv"))
+    has_one_corpus = points.corpus.nunique() == 1
+    curves = {}
+    for (system, corpus), points_of_seeds in points.groupby(["system", "corpus"], sort=False):
+        name = system if has_one_corpus else f"{system}, {corpus}"
+        seed_curves = []
+        for _, points_of_seed in points_of_seeds.groupby("seed"):
+            seed_curves.append(points_of_seed[["update", "loss"]].to_numpy())
+        curves[name] = mean_over_seeds(seed_curves)
+    styles = line_styles(list(curves))
 
     def draw(axes: "Axes") -> None:
-        for name, line in lines.items():
-            axes.plot(line.x, line.y, **styles[name])
+        for name, curve in curves.items():
+            axes.plot(curve.x, curve.y, **styles[name])
         axes.set_xlabel("Update")
         axes.set_ylabel("Nats per token")
 
     svg = chart("loss", "Validation loss by update", draw)
-    keys = "".join(
-        f'<li><svg viewBox="0 0 28 8"><path d="M0 4H28" style="stroke: {key["color"]}" '
-        f'stroke-width="2.5" stroke-dasharray="{key["dashes"]}"/></svg> {escape(key["name"])}</li>'
-        for key in legend(list(lines))
-    )
-    # a line without line ends is one block of HTML
-    return " ".join(f'<figure class="curves">{svg}<ul>{keys}</ul></figure>'.split())
+    element = f'<figure class="curves">{svg}<ul>{_legend_items(list(curves))}</ul></figure>'
+    return " ".join(element.split())
+
+
+def _legend_items(names: list[str]) -> str:
+    """Return the items of a chart's legend as HTML: a piece of each line, and its name."""
+    items = ""
+    for entry in legend(names):
+        items += (
+            '<li><svg viewBox="0 0 28 8"><path d="M0 4H28" '
+            f'style="stroke: {entry["color"]}" stroke-width="2.5" '
+            f'stroke-dasharray="{entry["dashes"]}"/></svg> {escape(entry["name"])}</li>'
+        )
+    return items

@@ -54,7 +54,7 @@ def code_folders(root: Path) -> dict[str, Path]:
     Returns:
         The folders, by the name of the package or of the folder.
     """
-    folders = {name: root / name for name in ("stages", "tools", "benchmarks")}
+    folders = {name: root / name for name in ("stages", "tools", "benchmarks", "docs")}
     for package in (root / "src" / "bleuprint").glob("*/__init__.py"):
         folders[package.parent.name] = package.parent
     return folders

@@ -1,9 +1,8 @@
 """The figures of docs/figures.md: published numbers, and the committed files."""
 
-import importlib.util
+import importlib
 import math
 import re
-import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -26,31 +25,31 @@ FIGURE_NAMES = (
 @pytest.fixture(scope="module")
 def figures():
     """Return the script docs/figures.py as a module."""
-    spec = importlib.util.spec_from_file_location("figures", ROOT / "docs" / "figures.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["figures"] = module  # Dataclasses look their module up.
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["figures"]
+    return importlib.import_module("figures")
 
 
-def test_the_mask_of_subsequent_positions_is_a_lower_triangle(figures):
+@pytest.fixture(scope="module")
+def figure_values():
+    """Return the module docs/figure_values.py, which computes what the figures show."""
+    return importlib.import_module("figure_values")
+
+
+def test_the_mask_of_subsequent_positions_is_a_lower_triangle(figure_values):
     """A position may attend to itself and to those before it."""
     lower_triangle = np.tri(20, dtype=bool)
 
-    assert np.array_equal(figures.subsequent_mask().numpy(), lower_triangle)
+    assert np.array_equal(figure_values.subsequent_mask().numpy(), lower_triangle)
 
 
 @pytest.mark.parametrize("position", [0, 1, 57, 99])
-def test_sinusoids_follow_the_formula_of_the_transformer_paper(figures, position):
+def test_sinusoids_follow_the_formula_of_the_transformer_paper(figure_values, position):
     """Section 3.5: dimension 2i has the sine of position / 10000^(2i / d_model), 2i + 1 the cosine.
 
     The figure has 100 positions and a d_model of 20.
     """
     d_model = 20
 
-    encoding = figures.sinusoids()
+    encoding = figure_values.sinusoids()
 
     assert encoding.shape == (100, d_model)
     for i in range(d_model // 2):
@@ -73,18 +72,20 @@ def test_sinusoids_follow_the_formula_of_the_transformer_paper(figures, position
         (256, 4000, 16000, 4.9411e-4),
     ],
 )
-def test_learning_rates_rise_and_fall_as_published(figures, d_model, warmup_updates, update, rate):
+def test_learning_rates_rise_and_fall_as_published(
+    figure_values, d_model, warmup_updates, update, rate
+):
     """The paper gives d_model^-0.5 * min(update^-0.5, update * warmup_updates^-1.5).
 
     The expected rates were worked out with a pocket calculator. Updates are counted from 1.
     """
-    rates = figures.learning_rates(d_model, warmup_updates)
+    rates = figure_values.learning_rates(d_model, warmup_updates)
 
     assert len(rates) == 20_000
     assert rates[update - 1] == pytest.approx(rate, rel=1e-4)
 
 
-def test_smoothed_targets_are_those_that_the_annotated_transformer_prints(figures):
+def test_smoothed_targets_are_those_that_the_annotated_transformer_prints(figure_values):
     """Each row is the smoothed distribution of a target token over five tokens.
 
     The right token has 0.6. Three others share the smoothing of 0.4; token 0, padding, has none.
@@ -101,11 +102,13 @@ def test_smoothed_targets_are_those_that_the_annotated_transformer_prints(figure
         ]
     )
 
-    assert figures.smoothed_targets().numpy() == pytest.approx(published_targets, abs=1e-6)
+    assert figure_values.smoothed_targets().numpy() == pytest.approx(published_targets, abs=1e-6)
 
 
 @pytest.mark.parametrize("ratio", [1, 27, 99])
-def test_the_smoothed_loss_is_that_of_the_annotated_transformer_and_a_constant(figures, ratio):
+def test_the_smoothed_loss_is_that_of_the_annotated_transformer_and_a_constant(
+    figure_values, ratio
+):
     """Its notebook computes a Kullback-Leibler divergence; bleuprint computes the cross-entropy.
 
     The cross-entropy is the divergence plus the entropy of the target, a constant. The model gives
@@ -116,30 +119,30 @@ def test_the_smoothed_loss_is_that_of_the_annotated_transformer_and_a_constant(f
     divergence = (smoothed_target * np.log(smoothed_target / prediction)).sum()
     entropy_of_target = 0.435  # as docs/figures.md says
 
-    loss = figures.confidence_loss(ratio, smoothing=0.1)
+    loss = figure_values.confidence_loss(ratio, smoothing=0.1)
 
     assert loss == pytest.approx(divergence + entropy_of_target, abs=1e-3)
 
 
 @pytest.mark.parametrize("ratio", [1, 27, 99])
-def test_without_smoothing_the_loss_is_the_negative_log_probability(figures, ratio):
+def test_without_smoothing_the_loss_is_the_negative_log_probability(figure_values, ratio):
     """The model gives the right token `ratio` times the probability of each of three others."""
     probability = ratio / (ratio + 3)
 
-    loss = figures.confidence_loss(ratio, smoothing=0.0)
+    loss = figure_values.confidence_loss(ratio, smoothing=0.0)
 
     assert loss == pytest.approx(-math.log(probability), abs=1e-5)
 
 
-def test_the_smoothed_loss_is_lowest_where_docs_figures_says(figures):
+def test_the_smoothed_loss_is_lowest_where_docs_figures_says(figure_values):
     """With smoothing, a model that is too sure of the right token gets a higher loss again.
 
     docs/figures.md says that the lowest loss is 0.43, where the model gives the right token 27
     times the probability of each of three other tokens.
     """
     losses = {}
-    for ratio in figures.CONFIDENCE_RATIOS:
-        losses[ratio] = figures.confidence_loss(ratio, smoothing=0.1)
+    for ratio in figure_values.CONFIDENCE_RATIOS:
+        losses[ratio] = figure_values.confidence_loss(ratio, smoothing=0.1)
 
     ratio_of_lowest_loss = min(losses, key=losses.__getitem__)
     assert ratio_of_lowest_loss == 27
@@ -151,9 +154,9 @@ SOURCE_OF_UNTRAINED_MODELS = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
 
 
 @pytest.fixture(scope="module")
-def untrained_predictions(figures):
+def untrained_predictions(figure_values):
     """Return the tokens that each of the ten untrained models predicts."""
-    return figures.untrained_predictions()
+    return figure_values.untrained_predictions()
 
 
 def test_ten_untrained_models_predict_ten_tokens_each(untrained_predictions):
@@ -180,22 +183,24 @@ def test_untrained_models_of_different_seeds_predict_different_tokens(untrained_
 # Self-attention worked out by hand, in an article that docs/figures.md names.
 
 
-def test_worked_attention_has_the_published_queries_keys_and_values(figures):
+def test_worked_attention_has_the_published_queries_keys_and_values(figure_values):
     """docs/figures.md names an article that works self-attention out by hand, for three inputs."""
-    worked = figures.worked_attention()
+    worked = figure_values.worked_attention()
 
     assert worked.queries.tolist() == [[1, 0, 2], [2, 2, 2], [2, 1, 3]]
     assert worked.keys.tolist() == [[0, 1, 1], [4, 4, 0], [2, 3, 1]]
     assert worked.values.tolist() == [[1, 2, 3], [2, 8, 0], [2, 6, 3]]
 
 
-def test_worked_attention_has_the_published_scores(figures):
+def test_worked_attention_has_the_published_scores(figure_values):
     published_scores = np.array([[2, 4, 4], [4, 16, 12], [4, 12, 10]])
 
-    assert figures.worked_attention().scores.numpy() == pytest.approx(published_scores, abs=1e-5)
+    assert figure_values.worked_attention().scores.numpy() == pytest.approx(
+        published_scores, abs=1e-5
+    )
 
 
-def test_worked_attention_has_the_published_weights(figures):
+def test_worked_attention_has_the_published_weights(figure_values):
     """docs/figures.md names an article that works self-attention out by hand, for three inputs.
 
     The weights of an input are the softmax of its scores.
@@ -208,16 +213,20 @@ def test_worked_attention_has_the_published_weights(figures):
         ]
     )
 
-    assert figures.worked_attention().weights.numpy() == pytest.approx(published_weights, abs=1e-5)
+    assert figure_values.worked_attention().weights.numpy() == pytest.approx(
+        published_weights, abs=1e-5
+    )
 
 
-def test_worked_attention_has_the_published_outputs(figures):
+def test_worked_attention_has_the_published_outputs(figure_values):
     """docs/figures.md names an article that works self-attention out by hand, for three inputs."""
     published_outputs = np.array(
         [[1.9366, 6.6831, 1.5951], [2.0000, 7.9640, 0.0540], [1.9997, 7.7599, 0.3584]]
     )
 
-    assert figures.worked_attention().outputs.numpy() == pytest.approx(published_outputs, abs=1e-4)
+    assert figure_values.worked_attention().outputs.numpy() == pytest.approx(
+        published_outputs, abs=1e-4
+    )
 
 
 NUMBER = re.compile(r"-?\d+\.?\d*")

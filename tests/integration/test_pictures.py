@@ -1,6 +1,6 @@
 """The pictures of README.md and docs/ are those that docs/pictures.py draws."""
 
-import importlib.util
+import importlib
 import json
 import math
 import re
@@ -20,12 +20,8 @@ IMAGES = ROOT / "docs" / "images"
 
 @pytest.fixture(scope="module")
 def pictures():
-    """The module docs/pictures.py, which is not part of a package."""
-    spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Return the script docs/pictures.py as a module."""
+    return importlib.import_module("pictures")
 
 
 def test_the_committed_picture_of_the_pipeline_shows_the_stages_of_dvc_yaml(pictures):
