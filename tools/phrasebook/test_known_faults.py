@@ -108,48 +108,96 @@ def share(followed: Sequence[Followed], fault: str) -> float:
     return sum(changes) / len(changes)
 
 
-def test_a_fault_is_found_if_its_line_is_dropped_or_becomes_the_right_one(tmp_path: Path) -> None:
-    good = ("I sleep in 2019.", "Ich schlafe 2019.", "")
-    lines = [
-        Line(good, "", good),
-        Line(good, "duplicate"),
-        Line(("He sees.", "", ""), "empty_side", ("He sees.", "Er sieht.", "")),
-        Line(("We ask.", "Wir fragen.", ""), "test_sentence"),
-        Line(("You must.", "Du mÃ¼sstest.", ""), "mojibake", ("You must.", "Du müsstest.", "")),
-        Line(("I see.", "Ich kÃ¼sse Ã.", ""), "mojibake", ("I see.", "Ich küsse.", "")),
-        Line(("He is 7.", "Er ist acht.", ""), "", ("He is 7.", "Er ist acht.", "")),
-        Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", "")),
-    ]  # fmt: skip
-    # Translations cannot be learned from eight lines.
+def follow_one_line_per_fault(folder: Path, lines: Sequence[Line]) -> list[Followed]:
+    """Apply the rules of the phrasebook corpus, except those that learn translations from it."""
     checks = tuple(check for check in CORPUS.filter if not check.needs_translations)
-    followed = follow(tmp_path, lines, replace(CORPUS, filter=checks))
-    dropped = ["", "duplicate_pair", "empty_side", "source_held_out", "", "", "numerals", ""]
-    assert [line.dropped_by for line in followed] == dropped
-    assert [line.is_changed for line in followed] == [False, *[True] * 4, False, True, False]
-    assert share(followed, "mojibake") == 0.5
+    return follow(folder, lines, replace(CORPUS, filter=checks))
 
 
-def test_alignment_score_finds_misaligned_lines_and_drops_no_good_one(tmp_path: Path) -> None:
-    check = CHECKS["word_alignment"](min=1.0)  # type: ignore[call-arg]
-    quick = tuple(
-        rule for rule in CORPUS.filter if rule.name() in ("numerals", "terminal_punctuation")
+def test_each_line_with_a_fault_is_dropped_by_the_rule_for_this_fault(tmp_path: Path) -> None:
+    correct = ("I sleep in 2019.", "Ich schlafe 2019.", "")
+    expected_rules = [
+        (Line(correct, "", correct), ""),
+        (Line(correct, "duplicate"), "duplicate_pair"),
+        (Line(("He sees.", "", ""), "empty_side", ("He sees.", "Er sieht.", "")), "empty_side"),
+        # `follow` adds this pair to the test set.
+        (Line(("We ask.", "Wir fragen.", ""), "test_sentence"), "source_held_out"),
+        (Line(("He is 7.", "Er ist acht.", ""), "", ("He is 7.", "Er ist acht.", "")), "numerals"),
+        # Without learned translations, no rule notices the wrong translation.
+        (Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", "")), ""),
+    ]
+
+    followed = follow_one_line_per_fault(tmp_path, [line for line, _ in expected_rules])
+
+    rules = [line.dropped_by for line in followed]
+    assert rules == [rule for _, rule in expected_rules]
+
+
+def test_a_fault_counts_as_found_if_its_line_was_dropped(tmp_path: Path) -> None:
+    correct = ("I sleep in 2019.", "Ich schlafe 2019.", "")
+    without_fault = Line(correct, "", correct)
+    dropped_duplicate = Line(correct, "duplicate")
+    dropped_although_correct = Line(
+        ("He is 7.", "Er ist acht.", ""), "", ("He is 7.", "Er ist acht.", "")
     )
-    followed = follow(tmp_path, noisy_lines(), replace(CORPUS, filter=(*quick, check)))
+    overlooked = Line(("You run.", "Er schläft.", ""), "misaligned", ("You run.", "Du läufst.", ""))
+    lines = [without_fault, dropped_duplicate, dropped_although_correct, overlooked]
+
+    followed = follow_one_line_per_fault(tmp_path, lines)
+
+    assert [line.is_changed for line in followed] == [False, True, True, False]
+
+
+def test_a_fault_counts_as_found_if_cleaning_repaired_its_line(tmp_path: Path) -> None:
+    """Cleaning repairs mojibake, but not a letter of which only half is left (Ã)."""
+    repairable = Line(
+        ("You must.", "Du mÃ¼sstest.", ""), "mojibake", ("You must.", "Du müsstest.", "")
+    )
+    damaged = Line(("I see.", "Ich kÃ¼sse Ã.", ""), "mojibake", ("I see.", "Ich küsse.", ""))
+
+    followed = follow_one_line_per_fault(tmp_path, [repairable, damaged])
+
+    assert [line.dropped_by for line in followed] == ["", ""]
+    assert [line.is_changed for line in followed] == [True, False]
+    assert share(followed, "mojibake") == 0.5  # one of two lines
+
+
+def test_word_alignment_drops_nine_in_ten_misaligned_lines_and_no_correct_line(
+    tmp_path: Path,
+) -> None:
+    """Two quick rules come first: they drop what does not need the alignment of words."""
+    word_alignment = CHECKS["word_alignment"](min=1.0)  # type: ignore[call-arg]
+    quick_checks = tuple(
+        check for check in CORPUS.filter if check.name() in ("numerals", "terminal_punctuation")
+    )
+    corpus = replace(CORPUS, filter=(*quick_checks, word_alignment))
+
+    followed = follow(tmp_path, noisy_lines(), corpus)
+
+    faults_of_dropped_lines = [
+        line.fault for line in followed if line.dropped_by == word_alignment.name()
+    ]
     assert share(followed, "misaligned") >= 0.9
-    by_score = [line.fault for line in followed if line.dropped_by == check.name()]
-    assert by_score.count("misaligned") > 100
-    assert "" not in by_score
+    assert faults_of_dropped_lines.count("misaligned") > 100
+    assert "" not in faults_of_dropped_lines  # the fault of a correct line is ""
 
 
-def test_the_default_rules_find_what_the_documentation_says(tmp_path: Path) -> None:
-    followed = follow(tmp_path, noisy_lines())
+def test_the_table_in_preparation_md_has_the_share_of_each_fault_that_the_rules_find(
+    tmp_path: Path,
+) -> None:
     docs = (ROOT / "docs" / "preparation.md").read_text("utf-8")
+    # A row of the table: | `fault` | lines | ... percent % |
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \|.* (\d+) % \|$", docs, re.MULTILINE)
     documented = {fault: (int(lines), int(percent)) for fault, lines, percent in rows}
+
+    followed = follow(tmp_path, noisy_lines())
+
     faults = [line.fault for line in followed]
     measured = dict[str, tuple[int, int]]()
     for fault in FAULTS:
         measured[fault] = (faults.count(fault), round(100 * share(followed, fault)))
     assert documented == measured
-    wrong = sum(line.is_changed for line in followed if not line.fault)
-    assert f"{wrong} of {faults.count(''):,} lines without a fault" in docs
+
+    dropped_correct_lines = sum(line.is_changed for line in followed if not line.fault)
+    correct_lines = faults.count("")
+    assert f"{dropped_correct_lines} of {correct_lines:,} lines without a fault" in docs
