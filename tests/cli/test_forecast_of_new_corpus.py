@@ -93,9 +93,9 @@ def test_too_few_pairs_are_left_if_over_half_are_dropped_and_under_100_remain(
     """A rule drops some of 1,000 pairs. `train` pairs are left for training, 20 are held out."""
     sets = {"train": train, "valid": 10, "test.held-out": 10}
 
-    found = inspection(failure, sets, filter=(1000, {"language_id": dropped}))
+    inspected_corpus = inspection(failure, sets, filter=(1000, {"language_id": dropped}))
 
-    assert _leaves_too_few(found) is expected
+    assert _leaves_too_few(inspected_corpus) is expected
 
 
 @pytest.mark.parametrize(

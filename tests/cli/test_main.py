@@ -99,14 +99,40 @@ def project(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ("inspect wmt", 1, "no corpora entry 'wmt'; there are: own"),
-        ("inspect own --pairs 0", 2, "not a whole number from 1"),
-        ("inspect own --units", 2, "usage: bleuprint inspect [-h]"),
-        ("--sytem", 2, "bleuprint: error: unrecognized arguments: --sytem"),
-        ("translate --system base --corpus own", 1, "no trained model for system base"),
-        ("inpect own", 2, "bleuprint: error: unknown command inpect: do you mean inspect?"),
-        ("record", 2, "bleuprint: error: the command record is called sync now"),
-        ("zzz", 2, "unknown command zzz; bleuprint --help lists all"),
+        pytest.param(
+            "inspect wmt", 1, "no corpora entry 'wmt'; there are: own", id="unknown corpus"
+        ),
+        pytest.param("inspect own --pairs 0", 2, "not a whole number from 1", id="zero pairs"),
+        pytest.param(
+            "inspect own --units",
+            2,
+            "usage: bleuprint inspect [-h]",
+            id="unknown option of a command",
+        ),
+        pytest.param(
+            "--sytem", 2, "bleuprint: error: unrecognized arguments: --sytem", id="unknown option"
+        ),
+        pytest.param(
+            "translate --system base --corpus own",
+            1,
+            "no trained model for system base",
+            id="no trained model",
+        ),
+        pytest.param(
+            "inpect own",
+            2,
+            "bleuprint: error: unknown command inpect: do you mean inspect?",
+            id="misspelled command",
+        ),
+        pytest.param(
+            "record",
+            2,
+            "bleuprint: error: the command record is called sync now",
+            id="renamed command",
+        ),
+        pytest.param(
+            "zzz", 2, "unknown command zzz; bleuprint --help lists all", id="unknown command"
+        ),
     ],
 )
 def test_a_mistake_in_a_command_line_is_reported_without_a_traceback(
@@ -209,12 +235,12 @@ def test_check_reports_the_line_that_names_a_missing_folder(project):
 
 
 def run_here(project, monkeypatch, *arguments):
-    """The command in this process, in the folder of the project."""
+    """Run a command in this process, in the folder of the project."""
     monkeypatch.chdir(project)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     parser, _ = command_parser()
-    given = parser.parse_args(arguments)
-    given.command(given)
+    parsed_arguments = parser.parse_args(arguments)
+    parsed_arguments.command(parsed_arguments)
 
 
 def test_check_asks_spacy_for_the_languages_of_a_corpus(project, monkeypatch):
@@ -351,8 +377,8 @@ def test_the_lowest_and_the_highest_port_are_accepted(command, port):
 @pytest.mark.parametrize(
     ("command", "lowest", "wrong_ports"),
     [
-        ("serve --system=micro --corpus=toy", 0, ["-1", "65536", "http"]),
-        ("ui", 1, ["0", "65536", "http"]),
+        pytest.param("serve --system=micro --corpus=toy", 0, ["-1", "65536", "http"], id="serve"),
+        pytest.param("ui", 1, ["0", "65536", "http"], id="ui"),
     ],
 )
 def test_a_port_out_of_range_is_refused(command, lowest, wrong_ports, capsys):

@@ -337,14 +337,27 @@ def test_a_renamed_setting_of_a_system_must_be_a_whole_number(tmp_path, key, old
 @pytest.mark.parametrize(
     ("key", "rule", "expected_type"),
     [
-        ("length_ratio.max", "length_ratio: {max: x}", "a number"),
-        ("long_word.max", "long_word: {max: x}", "a whole number"),
-        ("alphabet_ratio.min", "alphabet_ratio: {min: x}", "a number"),
-        ("character_score.min", "character_score: {min: x}", "a number"),
-        ("numerals", "numerals: x", "a mapping"),
-        ("terminal_punctuation", "terminal_punctuation: x", "a mapping"),
-        ("word_alignment.min", "word_alignment: {min: x}", "a number"),
-        ("language_id.min_odds", "language_id: {min_odds: x}", "a number"),
+        pytest.param("length_ratio.max", "length_ratio: {max: x}", "a number", id="length_ratio"),
+        pytest.param("long_word.max", "long_word: {max: x}", "a whole number", id="long_word"),
+        pytest.param(
+            "alphabet_ratio.min", "alphabet_ratio: {min: x}", "a number", id="alphabet_ratio"
+        ),
+        pytest.param(
+            "character_score.min", "character_score: {min: x}", "a number", id="character_score"
+        ),
+        pytest.param("numerals", "numerals: x", "a mapping", id="numerals"),
+        pytest.param(
+            "terminal_punctuation",
+            "terminal_punctuation: x",
+            "a mapping",
+            id="terminal_punctuation",
+        ),
+        pytest.param(
+            "word_alignment.min", "word_alignment: {min: x}", "a number", id="word_alignment"
+        ),
+        pytest.param(
+            "language_id.min_odds", "language_id: {min_odds: x}", "a number", id="language_id"
+        ),
     ],
 )
 def test_a_renamed_filter_with_a_value_of_the_wrong_type_is_reported(

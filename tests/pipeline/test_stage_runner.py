@@ -316,7 +316,9 @@ def test_every_training_of_every_recipe_has_a_positive_cost(stand_in):
 
     A run with empty settings is excluded by params.yaml, and costs 0.
     """
-    (train_stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
+    (train_stage,) = (
+        stage for stage in load_stages(stand_in.root) if stage.name == "train@tiny-own-1"
+    )
 
     for path in sorted((ROOT / "recipes").glob("*.yaml")):
         runs = load_settings(path, ROOT).resolved()["runs"]
@@ -335,7 +337,9 @@ def test_every_training_of_every_recipe_has_a_positive_cost(stand_in):
 
 def test_the_cost_of_a_training_is_its_target_tokens_times_the_weights_in_its_layers(stand_in):
     """Each layer counts four d_model x d_model matrices and one d_model x d_ff matrix."""
-    (train_stage,) = (it for it in load_stages(stand_in.root) if it.name == "train@tiny-own-1")
+    (train_stage,) = (
+        stage for stage in load_stages(stand_in.root) if stage.name == "train@tiny-own-1"
+    )
     model = {"encoder_layers": 3, "decoder_layers": 4, "d_model": 8, "d_ff": 40}
     train = {"max_updates": 100, "tokens_per_update": 2000}
     parameters = {"runs.tiny.own.model": model, "runs.tiny.own.train": train}
@@ -400,7 +404,7 @@ def test_a_stage_gets_its_share_of_eight_cores(
     dvc.yaml says for each stage how many threads and GPUs it can use.
     """
     monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 8)
-    (clean,) = (it for it in load_stages(stand_in.root) if it.name == "clean@own")
+    (clean,) = (stage for stage in load_stages(stand_in.root) if stage.name == "clean@own")
     assert clean.threads == 8
     stage = replace(clean, threads=threads, gpu=gpu)
 

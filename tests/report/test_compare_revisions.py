@@ -127,13 +127,35 @@ def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository)
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ("tinny", "small", "no systems entry 'tinny'"),
-        ("HEAD", "small", "no systems entry 'HEAD'"),
-        ("tiny", "smal@HEAD~1", "no systems entry 'smal'"),
-        ("tiny", "tiny@nowhere", "nowhere: no Git revision, DVC experiment, file or folder"),
-        ("tiny", "tiny", "tiny: cannot be compared with itself. Name another system or revision"),
-        ("@", "@", "both arguments are @, the report of the working tree. Name a revision"),
-        (",own", "tiny", "',own': names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION"),
+        pytest.param("tinny", "small", "no systems entry 'tinny'", id="misspelled first system"),
+        pytest.param("HEAD", "small", "no systems entry 'HEAD'", id="revision without @"),
+        pytest.param(
+            "tiny", "smal@HEAD~1", "no systems entry 'smal'", id="misspelled second system"
+        ),
+        pytest.param(
+            "tiny",
+            "tiny@nowhere",
+            "nowhere: no Git revision, DVC experiment, file or folder",
+            id="unknown revision",
+        ),
+        pytest.param(
+            "tiny",
+            "tiny",
+            "tiny: cannot be compared with itself. Name another system or revision",
+            id="system with itself",
+        ),
+        pytest.param(
+            "@",
+            "@",
+            "both arguments are @, the report of the working tree. Name a revision",
+            id="working tree with itself",
+        ),
+        pytest.param(
+            ",own",
+            "tiny",
+            "',own': names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION",
+            id="empty system name",
+        ),
     ],
 )
 def test_wrong_arguments_are_explained_in_one_line(repository, first, second, message):

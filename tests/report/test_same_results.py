@@ -55,9 +55,9 @@ def differing_results(first, second):
 @pytest.mark.parametrize("metric", ["ter", "bleu"])
 def test_another_score_of_the_same_translations_differs_from_the_stage_score_on(records, metric):
     """Two reports agree up to the translations: only the stage `score` can be the cause."""
-    other = change_small(records, **{metric: 33.01})
+    changed_records = change_small(records, **{metric: 33.01})
 
-    for result in differing_results(records, other):
+    for result in differing_results(records, changed_records):
         assert result.first_differing_stage == "score"
         assert result.differing_names == (metric,)
 
@@ -97,9 +97,9 @@ def test_other_translations_differ_from_the_first_stage_whose_fingerprint_differ
 
     The translations differ, and one hash of an earlier stage: this stage is where to look.
     """
-    other = change_small(records, **{"hypotheses_sha256": "cd" * 32, column: "ab" * 32})
+    changed_records = change_small(records, **{"hypotheses_sha256": "cd" * 32, column: "ab" * 32})
 
-    result, _other_seed = differing_results(records, other)
+    result, _other_seed = differing_results(records, changed_records)
 
     assert result.first_differing_stage == stage
     assert list(result.causes()) == [cause]
@@ -108,13 +108,13 @@ def test_other_translations_differ_from_the_first_stage_whose_fingerprint_differ
 def test_a_signature_is_reported_by_the_part_that_differs(records):
     """A signature such as `nrefs:1|tok:13a|version:2.6.0` says how a score was computed."""
     (signature,) = set(metric_values(records, column="signature"))
-    other = changed(
+    changed_records = changed(
         records,
         {"system": "small", "test": "first", "metric": "bleu"},
         signature=signature.replace("tok:13a", "tok:intl"),
     )
 
-    result, _other_seed = differing_results(records, other)
+    result, _other_seed = differing_results(records, changed_records)
 
     assert result.first_differing_stage == "score"
     assert list(result.causes()) == ["signature tok:13a and tok:intl"]
@@ -123,13 +123,13 @@ def test_a_signature_is_reported_by_the_part_that_differs(records):
 @pytest.fixture
 def result_of_another_machine(records):
     """Return a result that differs from one of another machine with another PyTorch."""
-    other = change_small(
+    changed_records = change_small(
         records,
         hypotheses_sha256="cd" * 32,
         versions="Python 3.11.0, torch 2.1.0",
         device="Another CPU",
     )
-    result, _ = differing_results(records, other)
+    result, _ = differing_results(records, changed_records)
     return result
 
 
@@ -155,9 +155,9 @@ def test_another_machine_is_a_cause_of_other_results(result_of_another_machine):
 
 def test_other_versions_of_the_scorer_are_a_cause(records):
     """The record says sacreBLEU 2.6.0. The same PyTorch is not mentioned as a cause."""
-    other = change_small(records, bleu=34.0, scored_with="torch 2.0.0, sacrebleu 2.7.0")
+    changed_records = change_small(records, bleu=34.0, scored_with="torch 2.0.0, sacrebleu 2.7.0")
 
-    result, _other_seed = differing_results(records, other)
+    result, _other_seed = differing_results(records, changed_records)
 
     assert list(result.causes()) == ["scored with sacrebleu 2.6.0 and sacrebleu 2.7.0"]
 
@@ -165,9 +165,9 @@ def test_other_versions_of_the_scorer_are_a_cause(records):
 def test_a_machine_that_one_report_does_not_know_is_not_reported(records):
     """Machine and versions are in costs.csv; the other report is results.json alone."""
     facts_of_machine = dict.fromkeys(["versions", "device", "processes", "threads"])
-    other = change_small(records, hypotheses_sha256="cd" * 32, **facts_of_machine)
+    changed_records = change_small(records, hypotheses_sha256="cd" * 32, **facts_of_machine)
 
-    result, _other_seed = differing_results(records, other)
+    result, _other_seed = differing_results(records, changed_records)
 
     assert list(result.environment(is_portable=False)) == []
 
@@ -177,7 +177,7 @@ def test_code_is_no_cause_if_settings_and_data_differ(records):
 
     It differs here, and so do the hashes of settings and data, which explain it.
     """
-    other = change_small(
+    changed_records = change_small(
         records,
         hypotheses_sha256="cd" * 32,
         training_sha256="ab" * 32,
@@ -185,7 +185,7 @@ def test_code_is_no_cause_if_settings_and_data_differ(records):
         binary_sha256="12" * 32,
     )
 
-    result, _other_seed = differing_results(records, other)
+    result, _other_seed = differing_results(records, changed_records)
 
     assert list(result.causes()) == ["settings", "data"]
 

@@ -120,7 +120,14 @@ def test_pairs_that_the_bounds_of_token_counts_decide_are_not_tokenized():
 
 @pytest.mark.parametrize(
     ("shorter", "longer", "is_kept"),
-    [(2, 3, True), (20, 30, True), (20, 31, False), (1, 1, True), (1, 2, False), (0, 1, False)],
+    [
+        pytest.param(2, 3, True, id="2 and 3 words: ratio 1.5"),
+        pytest.param(20, 30, True, id="20 and 30 words: ratio 1.5"),
+        pytest.param(20, 31, False, id="20 and 31 words: ratio 1.55"),
+        pytest.param(1, 1, True, id="equal lengths"),
+        pytest.param(1, 2, False, id="1 and 2 words: ratio 2"),
+        pytest.param(0, 1, False, id="empty side"),
+    ],
 )
 def test_the_longer_side_has_at_most_1_5_times_the_tokens_of_the_shorter(shorter, longer, is_kept):
     """`shorter` and `longer` are numbers of words; each pair is tried in both directions."""
@@ -143,10 +150,10 @@ def test_a_ratio_slightly_above_the_maximum_is_dropped():
 @pytest.mark.parametrize(
     ("source", "target", "is_kept"),
     [
-        ("w1 w2 w3", "v3 v2 v1", True),
-        ("w1 w2 w3", "v7 v8 v6", False),
-        ("w1", "v1", True),
-        ("", "v1", False),
+        pytest.param("w1 w2 w3", "v3 v2 v1", True, id="all words translated, in another order"),
+        pytest.param("w1 w2 w3", "v7 v8 v6", False, id="unrelated words"),
+        pytest.param("w1", "v1", True, id="one translated word"),
+        pytest.param("", "v1", False, id="empty source"),
     ],
 )
 def test_word_alignment_keeps_pairs_whose_words_translate_each_other(source, target, is_kept):
@@ -181,7 +188,12 @@ def test_a_word_of_more_than_10_visible_characters_is_dropped(sentence, is_kept)
 
 
 @pytest.mark.parametrize(
-    ("length", "max_length", "is_kept"), [(12, 12, True), (13, 12, False), (30, 30, True)]
+    ("length", "max_length", "is_kept"),
+    [
+        pytest.param(12, 12, True, id="12 letters at most 12"),
+        pytest.param(13, 12, False, id="13 letters at most 12"),
+        pytest.param(30, 30, True, id="30 letters at most 30"),
+    ],
 )
 def test_a_long_word_is_as_long_as_the_setting_allows(length, max_length, is_kept):
     assert keeps_side("long_word", f"a {'w' * length}", "de", max=max_length) is is_kept
@@ -190,11 +202,11 @@ def test_a_long_word_is_as_long_as_the_setting_allows(length, max_length, is_kep
 @pytest.mark.parametrize(
     ("sentence", "min_share", "is_kept"),
     [
-        ("abc 1", 0.75, True),
-        ("abc 12", 0.75, False),
-        ("a 123", 0.25, True),
-        ("a 1234", 0.25, False),
-        ("1234", 0.0, True),
+        pytest.param("abc 1", 0.75, True, id="3 letters of 4 characters"),
+        pytest.param("abc 12", 0.75, False, id="3 letters of 5 characters"),
+        pytest.param("a 123", 0.25, True, id="1 letter of 4 characters"),
+        pytest.param("a 1234", 0.25, False, id="1 letter of 5 characters"),
+        pytest.param("1234", 0.0, True, id="no letter, minimum 0"),
     ],
 )
 def test_the_share_of_letters_is_at_least_the_setting(sentence, min_share, is_kept):
@@ -204,11 +216,11 @@ def test_the_share_of_letters_is_at_least_the_setting(sentence, min_share, is_ke
 @pytest.mark.parametrize(
     ("sentence", "min_share", "is_kept"),
     [
-        ("abc ж", 0.75, True),
-        ("ab ж", 0.75, False),
-        ("a жжж", 0.25, True),
-        ("a жжжж", 0.25, False),
-        ("жж", 0.0, True),
+        pytest.param("abc ж", 0.75, True, id="3 Latin letters of 4"),
+        pytest.param("ab ж", 0.75, False, id="2 Latin letters of 3"),
+        pytest.param("a жжж", 0.25, True, id="1 Latin letter of 4"),
+        pytest.param("a жжжж", 0.25, False, id="1 Latin letter of 5"),
+        pytest.param("жж", 0.0, True, id="no Latin letter, minimum 0"),
     ],
 )
 def test_the_share_of_the_languages_scripts_is_at_least_the_setting(sentence, min_share, is_kept):
@@ -236,23 +248,23 @@ def test_at_least_half_of_the_characters_must_be_letters(sentence, is_kept):
 @pytest.mark.parametrize(
     ("sentence", "language", "is_kept"),
     [
-        ("Я не говорю по-немецки.", "ru", True),
-        ("Übergrößenträger ÄÖÜ äöüß", "de", True),
-        ("u\u0308bergro\u0308\u00dfe", "de", True),
-        ("abcd ж", "de", True),
-        ("abc ж", "de", False),
-        ("12 – 34 !", "de", True),
-        ("x ∈ ℝ, ℝ, ℝ, ℝ, ℝ", "de", True),
-        ("5 µm ≈ 3 Ω", "de", False),
-        ("これはテストです。スーパー々", "ja", True),
-        ("ラーメン", "ru", False),
-        ("ｶﾞ ガ か", "ja", True),
-        ("这是一个测试。", "ja", True),
-        ("これはテストです。", "zh", False),
-        ("한국어 문장입니다.", "ko", True),
-        ("Ovo je rečenica.", "sr", True),
-        ("این جمله می\u200cخواهم", "fa", True),
-        ("Αυτή είναι", "en", False),
+        pytest.param("Я не говорю по-немецки.", "ru", True, id="Russian"),
+        pytest.param("Übergrößenträger ÄÖÜ äöüß", "de", True, id="German"),
+        pytest.param("u\u0308bergro\u0308\u00dfe", "de", True, id="German with combining marks"),
+        pytest.param("abcd ж", "de", True, id="4 Latin letters of 5"),
+        pytest.param("abc ж", "de", False, id="3 Latin letters of 4"),
+        pytest.param("12 – 34 !", "de", True, id="no letters"),
+        pytest.param("x ∈ ℝ, ℝ, ℝ, ℝ, ℝ", "de", True, id="mathematical letters in German"),
+        pytest.param("5 µm ≈ 3 Ω", "de", False, id="units in Greek letters"),
+        pytest.param("これはテストです。スーパー々", "ja", True, id="Japanese"),
+        pytest.param("ラーメン", "ru", False, id="Japanese as Russian"),
+        pytest.param("ｶﾞ ガ か", "ja", True, id="Japanese in halfwidth and fullwidth forms"),
+        pytest.param("这是一个测试。", "ja", True, id="Chinese characters only, as Japanese"),
+        pytest.param("これはテストです。", "zh", False, id="Japanese as Chinese"),
+        pytest.param("한국어 문장입니다.", "ko", True, id="Korean"),
+        pytest.param("Ovo je rečenica.", "sr", True, id="Serbian in Latin letters"),
+        pytest.param("این جمله می\u200cخواهم", "fa", True, id="Persian"),
+        pytest.param("Αυτή είναι", "en", False, id="Greek as English"),
     ],
 )
 def test_80_percent_of_the_letters_must_belong_to_the_scripts_of_the_language(

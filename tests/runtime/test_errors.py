@@ -56,13 +56,37 @@ def raise_in_main(error):
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        (UserError("a.txt: line 3: 'x'\nis bad"), 1, "error: a.txt: line 3: 'x' is bad\n"),
-        (Unreachable("host: no answer"), 1, "error: host: no answer\n"),
-        (UserErrors(["first", "second"]), 1, "error: first\nbleuprint: error: second\n"),
-        (PeerLost("process 1 is lost"), 69, "error: process 1 is lost\n"),
-        (Interrupted("stopped; saved"), 75, "note: stopped; saved\n"),
-        (KeyboardInterrupt(), 130, "note: interrupted\n"),
-        (FileNotFoundError(2, "No such file", "a.txt"), 1, "error: No such file: a.txt\n"),
+        pytest.param(
+            UserError("a.txt: line 3: 'x'\nis bad"),
+            1,
+            "error: a.txt: line 3: 'x' is bad\n",
+            id="user error",
+        ),
+        pytest.param(
+            Unreachable("host: no answer"), 1, "error: host: no answer\n", id="unreachable host"
+        ),
+        pytest.param(
+            UserErrors(["first", "second"]),
+            1,
+            "error: first\nbleuprint: error: second\n",
+            id="two user errors",
+        ),
+        pytest.param(
+            PeerLost("process 1 is lost"),
+            69,
+            "error: process 1 is lost\n",
+            id="lost process of a group",
+        ),
+        pytest.param(
+            Interrupted("stopped; saved"), 75, "note: stopped; saved\n", id="stopped training"
+        ),
+        pytest.param(KeyboardInterrupt(), 130, "note: interrupted\n", id="Ctrl-C"),
+        pytest.param(
+            FileNotFoundError(2, "No such file", "a.txt"),
+            1,
+            "error: No such file: a.txt\n",
+            id="missing file",
+        ),
     ],
 )
 def test_an_error_ends_a_command_with_its_status_and_message(

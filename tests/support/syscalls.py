@@ -24,15 +24,19 @@ _libc = ctypes.CDLL(None, use_errno=True)
 # Constants of Linux on x86-64: numbers of system calls and requests.
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP = 317
-_SET_MODE_FILTER, _GET_ACTION_AVAIL = 1, 2
+_SET_MODE_FILTER = 1
+_GET_ACTION_AVAIL = 2
 _FILTER_FLAG_NEW_LISTENER = 8
-_RECEIVE, _SEND = 0xC0502100, 0xC0182101
+_RECEIVE = 0xC0502100
+_SEND = 0xC0182101
 _CONTINUE = 1
-_NOTIFY, _ALLOW = 0x7FC00000, 0x7FFF0000
+_NOTIFY = 0x7FC00000
+_ALLOW = 0x7FFF0000
 # AT_FDCWD: instead of the descriptor of a folder, the current folder of the process.
 _CURRENT_FOLDER = -100
-# The layouts of struct seccomp_notif and struct seccomp_notif_resp.
-_NOTIFICATION, _ANSWER = "QIIiIQ6Q", "QqiI"
+# The layouts of struct seccomp_notif and struct seccomp_notif_resp, for the module `struct`.
+_NOTIFICATION = "QIIiIQ6Q"
+_ANSWER = "QqiI"
 # Bytes in a page of memory; also the longest path that Linux accepts.
 _PAGE_SIZE = 4096
 
@@ -120,12 +124,12 @@ class Fault:
 
     Attributes:
         kind: The kind of fault, a key of CALLS.
-        at: The number of the call, from 1, among those that can fail so.
+        call_number: The number of the call, from 1, among those that can fail so.
         lasting: Whether all later calls fail as well.
     """
 
     kind: str
-    at: int = 0
+    call_number: int = 0
     lasting: bool = False
 
 
@@ -151,7 +155,8 @@ class Outcome:
     Attributes:
         status: The exit status, or the negative number of the signal that ended it.
         output: What the process printed.
-        struck: The number of calls that could have failed so; below `Fault.at` none has failed.
+        struck: The number of calls that could have failed so; below `Fault.call_number` none has
+            failed.
         calls: The calls on files below the folder, in their order.
     """
 
@@ -334,8 +339,8 @@ def _decide(listener, child, fault, watched, outcome):
         outcome.calls.append(Call(name, path, old_path))
         if _can_fail(fault.kind, name, arguments):
             outcome.struck += 1
-            is_later = fault.lasting and outcome.struck > fault.at
-            fails = outcome.struck == fault.at or is_later
+            is_later = fault.lasting and outcome.struck > fault.call_number
+            fails = outcome.struck == fault.call_number or is_later
     if fails and fault.kind == "SIGKILL":
         os.killpg(child, signal.SIGKILL)
         return
@@ -442,11 +447,11 @@ def _text(process, address):
     with Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         memory.seek(address)
         try:
-            found = memory.read(_PAGE_SIZE)
+            content = memory.read(_PAGE_SIZE)
         except OSError:
             # The next page does not exist: read up to the end of this one.
             bytes_in_page = _PAGE_SIZE - address % _PAGE_SIZE
             memory.seek(address)
-            found = memory.read(bytes_in_page)
-    text, _, _ = found.partition(b"\0")
+            content = memory.read(bytes_in_page)
+    text, _, _ = content.partition(b"\0")
     return os.fsdecode(text)

@@ -104,15 +104,15 @@ def test_the_mean_has_all_tensors_with_their_shapes(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "metric", "updates"),
     [
-        (Average(last=1), "loss", [50]),
-        (Average(last=2), "loss", [40, 50]),
-        (Average(last=5), "bleu", [10, 20, 30, 40, 50]),
-        (Average(best=1), "loss", [10]),
-        (Average(best=2), "loss", [10, 40]),
-        (Average(best=3), "loss", [10, 30, 40]),
-        (Average(best=1), "bleu", [20]),
-        (Average(best=2), "bleu", [20, 30]),
-        (Average(best=3), "bleu", [20, 30, 40]),
+        pytest.param(Average(last=1), "loss", [50], id="last checkpoint"),
+        pytest.param(Average(last=2), "loss", [40, 50], id="last two"),
+        pytest.param(Average(last=5), "bleu", [10, 20, 30, 40, 50], id="last five"),
+        pytest.param(Average(best=1), "loss", [10], id="lowest loss"),
+        pytest.param(Average(best=2), "loss", [10, 40], id="two lowest losses"),
+        pytest.param(Average(best=3), "loss", [10, 30, 40], id="three lowest losses"),
+        pytest.param(Average(best=1), "bleu", [20], id="highest BLEU"),
+        pytest.param(Average(best=2), "bleu", [20, 30], id="two highest BLEU scores"),
+        pytest.param(Average(best=3), "bleu", [20, 30, 40], id="three highest BLEU scores"),
     ],
 )
 def test_the_last_or_best_checkpoints_are_averaged(tmp_path, settings, metric, updates):
@@ -276,13 +276,14 @@ def test_the_description_of_an_average_names_its_settings_updates_and_hash(tmp_p
 def test_averaging_with_a_checkpoint_of_another_training_is_an_error(tmp_path):
     """All checkpoints here have the training's fingerprint f1; one is then replaced."""
     folder = write_checkpoints(tmp_path / "checkpoints", updates=[30, 40, 50])
-    other = save(folder / "0000040.safetensors", {"fingerprint": "f2"}, a=[40])
+    other_training = save(folder / "0000040.safetensors", {"fingerprint": "f2"}, a=[40])
 
     with pytest.raises(UserError) as raised:
         average_checkpoints(folder, Average(last=2), tmp_path / "averaged")
 
     assert str(raised.value) == (
-        f"{other} contains weights of another training (f2...) than checkpoints.json names (f1...)"
+        f"{other_training} contains weights of another training (f2...) "
+        "than checkpoints.json names (f1...)"
     )
 
 

@@ -97,10 +97,10 @@ def _bucket_elements(request, monkeypatch):
 @seeds
 def test_the_sum_of_two_processes_with_the_same_gradient_is_twice_the_gradient(seed, layer_drop):
     """The second process is simulated: it has the same gradient of two passes as the first."""
-    alone = run_two_passes(seed, layer_drop, ALONE)
+    from_one_process = run_two_passes(seed, layer_drop, ALONE)
     summed = run_two_passes(seed, layer_drop, GroupOfTwins())
 
-    torch.testing.assert_close(summed.gradient, 2 * alone.gradient)
+    torch.testing.assert_close(summed.gradient, 2 * from_one_process.gradient)
 
 
 @layer_drops

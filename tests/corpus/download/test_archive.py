@@ -315,13 +315,13 @@ def change_bytes(generator, content):
 @pytest.mark.parametrize(
     ("name", "members", "has_checksum"),
     [
-        ("a.tar", ["b/t"], False),
+        pytest.param("a.tar", ["b/t"], False, id="tar"),
         # The checksum of gzip is at the end of the archive, behind the member.
-        ("a.tar.gz", ["b/t"], False),
-        ("a.tar.xz", ["b/t"], True),
-        ("a.zip", ["b/t"], True),
-        ("t.gz", [], True),
-        ("t.bz2", [], True),
+        pytest.param("a.tar.gz", ["b/t"], False, id="tar.gz"),
+        pytest.param("a.tar.xz", ["b/t"], True, id="tar.xz"),
+        pytest.param("a.zip", ["b/t"], True, id="zip"),
+        pytest.param("t.gz", [], True, id="gz"),
+        pytest.param("t.bz2", [], True, id="bz2"),
     ],
 )
 def test_changed_bytes_are_an_error_or_do_not_matter(name, members, has_checksum):

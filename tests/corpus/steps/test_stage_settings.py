@@ -132,10 +132,10 @@ def test_a_stage_of_two_corpora_with_different_settings_has_two_fingerprints(
 
     The corpora `own` and `other` differ in all their settings.
     """
-    own = stage.for_corpus("own", settings.corpus("own"), tmp_path)
-    other = stage.for_corpus("other", settings.corpus("other"), tmp_path)
+    stage_of_own = stage.for_corpus("own", settings.corpus("own"), tmp_path)
+    stage_of_other = stage.for_corpus("other", settings.corpus("other"), tmp_path)
 
-    assert own.settings_sha256 != other.settings_sha256
+    assert stage_of_own.settings_sha256 != stage_of_other.settings_sha256
 
 
 def test_a_corpus_with_several_directions_is_binarized_with_a_tag_per_target_language(

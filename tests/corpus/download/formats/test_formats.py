@@ -299,8 +299,8 @@ def test_a_damaged_file_is_read_as_pairs_or_gives_a_one_line_error(text_format, 
 @pytest.mark.parametrize(
     ("given_side", "synthetic_side", "expected"),
     [
-        ("source", "target", [Pair("eins", ""), Pair("zwei", "")]),
-        ("target", "source", [Pair("", "eins"), Pair("", "zwei")]),
+        pytest.param("source", "target", [Pair("eins", ""), Pair("zwei", "")], id="source text"),
+        pytest.param("target", "source", [Pair("", "eins"), Pair("", "zwei")], id="target text"),
     ],
 )
 def test_the_missing_side_of_a_monolingual_text_is_empty(given_side, synthetic_side, expected):

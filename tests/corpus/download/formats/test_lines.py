@@ -141,12 +141,14 @@ def test_a_byte_that_is_not_utf_8_is_named_with_its_line(side, name):
 @pytest.mark.parametrize(
     ("source_lines", "target_lines", "counts"),
     [
-        (3, 1, "inputs/x.de has 3 lines and inputs/x.en has 1"),
-        (1, 3, "inputs/x.de has 1 line and inputs/x.en has 3"),
-        (0, 2, "inputs/x.de has 0 lines and inputs/x.en has 2"),
-        (2, 0, "inputs/x.de has 2 lines and inputs/x.en has 0"),
-        (2, 3, "inputs/x.de has 2 lines and inputs/x.en has 3"),
-        (1001, 7, "inputs/x.de has 1,001 lines and inputs/x.en has 7"),
+        pytest.param(3, 1, "inputs/x.de has 3 lines and inputs/x.en has 1", id="target too short"),
+        pytest.param(1, 3, "inputs/x.de has 1 line and inputs/x.en has 3", id="source too short"),
+        pytest.param(0, 2, "inputs/x.de has 0 lines and inputs/x.en has 2", id="empty source"),
+        pytest.param(2, 0, "inputs/x.de has 2 lines and inputs/x.en has 0", id="empty target"),
+        pytest.param(2, 3, "inputs/x.de has 2 lines and inputs/x.en has 3", id="one line missing"),
+        pytest.param(
+            1001, 7, "inputs/x.de has 1,001 lines and inputs/x.en has 7", id="over a thousand lines"
+        ),
     ],
 )
 def test_files_with_different_numbers_of_lines_are_an_error_with_both_numbers(
@@ -247,11 +249,25 @@ def test_titles_and_descriptions_of_talks_are_sentences_and_other_metadata_is_dr
 @pytest.mark.parametrize(
     ("source", "target", "source_kind", "target_kind"),
     [
-        ("<url>x</url>", "Danke.", "<url>", "a sentence"),
-        ("Danke.", "<reviewer href='x'>A</reviewer>", "a sentence", "<reviewer>"),
-        ("<url>x</url>", "<talkid>1</talkid>", "<url>", "<talkid>"),
-        ("<title>x</title>", "<description>y</description>", "<title>", "<description>"),
-        ("<title>x</title>", "y", "<title>", "a sentence"),
+        pytest.param("<url>x</url>", "Danke.", "<url>", "a sentence", id="URL and sentence"),
+        pytest.param(
+            "Danke.",
+            "<reviewer href='x'>A</reviewer>",
+            "a sentence",
+            "<reviewer>",
+            id="sentence and reviewer",
+        ),
+        pytest.param(
+            "<url>x</url>", "<talkid>1</talkid>", "<url>", "<talkid>", id="URL and talk id"
+        ),
+        pytest.param(
+            "<title>x</title>",
+            "<description>y</description>",
+            "<title>",
+            "<description>",
+            id="title and description",
+        ),
+        pytest.param("<title>x</title>", "y", "<title>", "a sentence", id="title and sentence"),
     ],
 )
 def test_a_line_with_different_tags_on_both_sides_is_an_error(
