@@ -43,8 +43,8 @@ def test_a_package_has_few_constructs_that_pack_code(name):
 def test_every_module_has_at_most_500_lines():
     """A reader finds a function or a test faster in a module with one topic.
 
-    MODULES are the Python files in src, stages, tools and benchmarks; the limit also holds for
-    tests.
+    MODULES are the Python files in src, stages, tools, benchmarks and docs; the limit also holds
+    for tests.
     """
     test_modules = (ROOT / "tests").rglob("*.py")
     long_modules = set()
