@@ -234,7 +234,7 @@ def test_shards_and_workers_do_not_change_the_output(tmp_path, shards, workers):
 
 
 def is_misaligned(index):
-    """Whether the pair of `generated_translations` at an index has the target of the next pair."""
+    """Return whether a pair of `generated_translations` has the target of the next pair."""
     return index % 40 == 0
 
 

@@ -22,7 +22,7 @@ def tutorial_commands():
 
 
 def has_latex():
-    """Whether the tutorial's paper can be typeset: by pdflatex, with the package booktabs."""
+    """Return whether pdflatex and the package booktabs can typeset the tutorial's paper."""
     if shutil.which("pdflatex") is None:
         return False
     return subprocess.call(["kpsewhich", "booktabs.sty"], stdout=subprocess.DEVNULL) == 0

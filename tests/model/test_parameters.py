@@ -96,7 +96,7 @@ def matrices_by_name(model):
 
 
 def is_in_a_layer(name):
-    """Whether a matrix is in a layer, not an embedding or the projection."""
+    """Return whether a matrix is in a layer, not an embedding or the projection."""
     return name.startswith(("encoder", "decoder"))
 
 

@@ -53,7 +53,7 @@ class _Failure:
 
     @property
     def is_of_collection(self) -> bool:
-        """Whether a whole file failed, since pytest could not collect its tests."""
+        """Return whether a whole file failed, since pytest could not collect its tests."""
         return "::" not in self.test
 
 
@@ -226,7 +226,7 @@ class Clone:
             process.wait()
 
     def _can_import(self, path: str) -> bool:
-        """Whether Python can import the module in a file of the clone."""
+        """Return whether Python can import the module in a file of the clone."""
         module = module_of(path)
         if module.endswith("__main__"):
             return True

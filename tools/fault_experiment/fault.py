@@ -35,7 +35,7 @@ def with_fault(source: str, fault: Fault) -> str:
 
 
 def is_another_program(source: str, fault: Fault) -> bool:
-    """Whether a fault makes another program: valid Python with another syntax tree.
+    """Return whether a fault makes another program: valid Python with another syntax tree.
 
     Args:
         source: The text of the file without the fault.

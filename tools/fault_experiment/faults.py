@@ -135,7 +135,7 @@ class _Finder(ast.NodeVisitor):
 
     @property
     def _is_at_module_level(self) -> bool:
-        """Whether the current node is outside all classes and functions."""
+        """Return whether the current node is outside all classes and functions."""
         return not self._enclosing_names
 
     # Places in the text, and adding faults
@@ -152,7 +152,7 @@ class _Finder(ast.NodeVisitor):
         return self._content[self._start_byte(node) : self._end_byte(node)].decode(errors="replace")
 
     def _has_right_position(self, node: ast.expr) -> bool:
-        """Whether the syntax tree gives the right position of an expression in the file.
+        """Return whether the syntax tree gives the right position of an expression in the file.
 
         Before Python 3.12, positions inside f-strings can be wrong, and a fault would change other
         text. So the text at the position is parsed, and compared with the expression.
@@ -340,7 +340,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _is_assigned_before(self, variable: ast.Name) -> bool:
-        """Whether the current function assigns a variable in an earlier line as well."""
+        """Return whether the current function assigns a variable in an earlier line as well."""
         first_lines = self._scopes[-1].first_lines
         # At module level, first lines are not recorded.
         if variable.id not in first_lines:
@@ -492,7 +492,7 @@ def _other_names(use: _NameUse, uses: list[_NameUse]) -> list[str]:
 
 
 def _is_text(node: ast.expr) -> bool:
-    """Whether an operand is a literal string, with which other operators always fail."""
+    """Return whether an operand is a literal string, with which other operators always fail."""
     if isinstance(node, ast.JoinedStr):
         return True
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)

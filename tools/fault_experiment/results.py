@@ -53,7 +53,7 @@ class Trial:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the module could be imported with the fault, so that tests could run."""
+        """Return whether the module could be imported with the fault, so that tests could run."""
         return self.outcome.result != "broken"
 
     @property

@@ -99,7 +99,7 @@ def _unique(files: list[str]) -> list[str]:
 
 
 def names_module(text: str, module: str) -> bool:
-    """Whether the text of a test names a module, in an import or as a string.
+    """Return whether the text of a test names a module, in an import or as a string.
 
     Two forms are found: `package.module`, and `from package import ..., module`.
     """

@@ -45,7 +45,7 @@ class Followed:
 
     @property
     def is_changed(self) -> bool:
-        """Whether a line with a fault was dropped or repaired, or one without a fault dropped."""
+        """Return whether a faulty line was dropped or repaired, or a good line dropped."""
         return bool(self.dropped_by or (self.fault and self.pair == self.right))
 
 

@@ -158,7 +158,7 @@ class Units:
 
     @property
     def joint(self) -> bool:
-        """Whether both languages share one vocabulary."""
+        """Return whether both languages share one vocabulary."""
         units = self.bpe or self.words or self.sentencepiece
         return units is not None and units.joint
 

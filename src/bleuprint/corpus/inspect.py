@@ -65,7 +65,7 @@ class Inspection:
 
     @property
     def has_all_pairs(self) -> bool:
-        """Whether all pairs of the training text were drawn."""
+        """Return whether all pairs of the training text were drawn."""
         return self.sampled_pairs == self.pairs
 
 

@@ -46,7 +46,7 @@ class Averaged:
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether the checkpoints translate together instead of being averaged."""
+        """Return whether the checkpoints translate together instead of being averaged."""
         return bool(self.settings.get("ensemble"))
 
 

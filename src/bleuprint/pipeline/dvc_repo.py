@@ -127,7 +127,7 @@ def _repaired_rwlock(root: Path) -> Iterator[None]:
 
 
 def _is_json(content: bytes) -> bool:
-    """Whether bytes are valid JSON."""
+    """Return whether bytes are valid JSON."""
     try:
         json.loads(content)
     except ValueError:

@@ -188,5 +188,5 @@ def _md5_by_path(stage: Mapping[str, Any], section: str) -> dict[str, str]:
 
 
 def _overlap(first: str, second: str) -> bool:
-    """Whether two paths are equal, or one is a folder that contains the other."""
+    """Return whether two paths are equal, or one is a folder that contains the other."""
     return Path(first).is_relative_to(second) or Path(second).is_relative_to(first)

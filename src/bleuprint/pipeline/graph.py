@@ -266,7 +266,7 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
 
 
 def _needs_one_core(parameters: Mapping[str, Any]) -> bool:
-    """Whether a stage gets one core and no GPU, even if dvc.yaml reserves more for its kind.
+    """Return whether a stage gets one core and no GPU, even if dvc.yaml reserves more for its kind.
 
     The setting `arithmetic` of a run decides. Only with the value `native` does the run use several
     threads or a GPU. With `portable`, it computes the same on every processor, but in one thread.

@@ -90,7 +90,7 @@ def _remove(path: Path) -> None:
 
 
 def _has_files(path: Path) -> bool:
-    """Whether a path is a file or link, or a folder with a file in it or below it."""
+    """Return whether a path is a file or link, or a folder with a file in it or below it."""
     is_file_or_link = path.is_file() or path.is_symlink()
     return is_file_or_link or any(inner.is_file() for inner in path.rglob("*"))
 
@@ -158,7 +158,7 @@ def _models_of_removed_seeds(settings: Settings, root: Path) -> Iterator[Path]:
 
 
 def _belongs_to_removed_run(folder: Path, settings: Settings) -> bool:
-    """Whether a folder belongs to a run that params.yaml no longer names.
+    """Return whether a folder belongs to a run that params.yaml no longer names.
 
     A run is one system on one corpus with one seed. It is named if params.yaml lists the system,
     the corpus and the seed. That includes a combination that params.yaml excludes, since its stages

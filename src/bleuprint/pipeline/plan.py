@@ -184,7 +184,7 @@ def _reason_to_run(
 
 
 def _contains_any(path: str, files: Collection[str]) -> bool:
-    """Whether a path is one of some files, or a folder with one of them in it."""
+    """Return whether a path is one of some files, or a folder with one of them in it."""
     return any(file == path or file.startswith(f"{path}/") for file in files)
 
 
@@ -205,10 +205,10 @@ def _reason_of_earlier_stage(earlier_stages: Iterable[str], planned: Collection[
 
 
 def _is_text_prepared(earlier_stages: Iterable[str], planned: Mapping[str, PlannedStage]) -> bool:
-    """Whether the training text on disk is already the one that a planned training will read.
+    """Return whether a planned training will read the training text that is now on disk.
 
-    It is not if one of the stages that prepare the text has to run first. Only stages with
-    dependencies matter: without them, a stage writes the same output whenever it runs.
+    It will read another text if one of the stages that prepare the text has to run first. Only
+    stages with dependencies matter: without them, a stage writes the same output whenever it runs.
 
     Args:
         earlier_stages: The names of the stages that write the inputs of the training.

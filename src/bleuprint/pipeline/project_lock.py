@@ -287,7 +287,7 @@ def _dvc_runners(root: Path) -> list[Runner]:
 
 
 def _is_running(process: int, command: str) -> bool:
-    """Whether a process from DVC's list is still running.
+    """Return whether a process from DVC's list is still running.
 
     After the process has ended, the operating system may give its id to another program. So the
     name of the program must still be the same.

@@ -186,7 +186,7 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 
 
 def _is_finished(stage: Stage, dependencies: Iterable[str], lock: LockFile, root: Path) -> bool:
-    """Whether Snakemake has finished a stage, and its inputs have not changed since it started.
+    """Return whether Snakemake has finished a stage and its inputs are still the same.
 
     The job of a finished stage leaves a file, the mark, with a hash of the settings and inputs at
     the start of the stage. It is compared with a hash of the present ones.

@@ -150,7 +150,7 @@ class Rule:
 
 
 def _is_folder(output: str) -> bool:
-    """Whether an output is a folder, which has no suffix."""
+    """Return whether an output is a folder, which has no suffix."""
     return Path(output).suffix == ""
 
 

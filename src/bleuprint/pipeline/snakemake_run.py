@@ -194,7 +194,7 @@ class Jobs:
         self._workflow.dag.forcefiles = {*self._workflow.dag.forcefiles, *first_outputs}
 
     def _is_real_run(self) -> bool:
-        """Whether jobs are run, or their outputs touched, and not just shown."""
+        """Return whether jobs are run, or their outputs touched, and not just shown."""
         return self._workflow.executor_plugin is not None and not self._workflow.dryrun
 
     def _begin(self) -> None:
@@ -292,7 +292,7 @@ class Jobs:
         return frozenset(reached)
 
     def _depends_on_any(self, stage: Stage, names: set[str]) -> bool:
-        """Whether a stage reads an output of one of the named stages."""
+        """Return whether a stage reads an output of one of the named stages."""
         inputs = self._inputs_by_stage[stage.name]
         return any(self._writer_by_output.get(path) in names for path in inputs)
 
@@ -323,7 +323,7 @@ def _update_mlflow() -> None:
 
 
 def _needs_run(changes: Iterable[Any]) -> bool:
-    """Whether Snakemake has to run a stage because of the changes that `dvc status` shows for it.
+    """Return whether a change that `dvc status` shows for a stage makes Snakemake run it.
 
     A file that is only missing does not count. For a missing input, Snakemake runs the stage that
     writes it. For a missing output, Snakemake itself decides whether another stage needs it.

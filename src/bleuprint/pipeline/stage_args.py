@@ -141,7 +141,7 @@ def _parse_run(
 
 
 def _is_excluded(run: Run, existing_runs: Callable[[Settings], Collection[Run]]) -> bool:
-    """Whether params.yaml names the system, the corpus and the seed, but not this combination.
+    """Return whether system, corpus and seed exist in params.yaml, but not this combination.
 
     Args:
         run: The system, corpus and seed.

@@ -288,7 +288,7 @@ def _last_stage_to_compare(pair: ResultPair) -> str:
 
 
 def _is_only_committed() -> bool:
-    """Whether the results in this project come from Git, and none were computed here.
+    """Return whether the results in this project come from Git, and none were computed here.
 
     A comparison of such results says nothing about this machine.
     """

@@ -55,12 +55,12 @@ class ScoresPair:
 
     @property
     def are_trained(self) -> bool:
-        """Whether both systems are trained here, and neither is a file of translations."""
+        """Return whether both systems are trained here, and neither is a file of translations."""
         return self.first.bleu.is_trained and self.second.bleu.is_trained
 
     @property
     def have_same_lines(self) -> bool:
-        """Whether both systems translate the same lines, compared by the hashes of the files.
+        """Return whether both systems translate the same lines, by the hashes of the files.
 
         Test sets of the same name may have different lines in two Git revisions.
         """
@@ -70,7 +70,7 @@ class ScoresPair:
 
     @property
     def have_same_translations(self) -> bool:
-        """Whether the translations of both systems have the same bytes, with each seed."""
+        """Return whether the translations of both systems have the same bytes, with each seed."""
         first_hashes = list(self.first.runs.hypotheses_sha256)
         second_hashes = list(self.second.runs.hypotheses_sha256)
         return first_hashes == second_hashes

@@ -48,7 +48,7 @@ class SystemResults:
 
     @property
     def is_trained(self) -> bool:
-        """Whether this experiment trains the system; otherwise its translations are given."""
+        """Return whether this experiment trains the system, or only reads its translations."""
         return self.seeds[0].is_trained
 
     @property

@@ -85,7 +85,7 @@ class ResultPair:
 
     @property
     def is_same(self) -> bool:
-        """Whether the translations and all scores have the same bytes."""
+        """Return whether the translations and all scores have the same bytes."""
         return not self.differing_names
 
     @property

@@ -35,11 +35,11 @@ class ComparedSystem(Protocol):
 
     @property
     def is_trained(self) -> bool:
-        """Whether this experiment trains the system; otherwise its translations are given."""
+        """Return whether this experiment trains the system, or only reads its translations."""
 
     @property
     def matches_too_few_4_grams(self) -> bool:
-        """Whether its translations match too few 4-grams of the references, with every seed."""
+        """Return whether too few of its 4-grams match the references, with every seed."""
 
     @property
     def seeds(self) -> int:

@@ -92,7 +92,7 @@ class Results:
 
     @property
     def is_trained(self) -> bool:
-        """Whether the system is trained here; the translations of an external system are files."""
+        """Return whether the system is trained here; external systems only have translations."""
         return self.settings.is_trained(self.run.system)
 
     @property

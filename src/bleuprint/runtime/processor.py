@@ -31,17 +31,17 @@ class Processor:
 
     @property
     def is_x86(self) -> bool:
-        """Whether this is a 64-bit x86 processor."""
+        """Return whether this is a 64-bit x86 processor."""
         return self.architecture in ("x86_64", "amd64")
 
     @property
     def is_intel(self) -> bool:
-        """Whether MKL runs at full speed on it: Intel tunes MKL for its own processors."""
+        """Return whether this is an Intel processor, for which Intel tunes its library MKL."""
         return self.vendor == "GenuineIntel"
 
     @property
     def has_bfloat16(self) -> bool:
-        """Whether it multiplies in bfloat16; others emulate bfloat16, slower than float32."""
+        """Return whether it multiplies bfloat16 itself; emulation is slower than float32."""
         return not self.flags.isdisjoint(("avx512_bf16", "amx_bf16", "amx_tile"))
 
 

@@ -329,7 +329,7 @@ def _local_pairs(texts: Collection[Text], corpus: Corpus) -> Iterator[Pair]:
 
 
 def _is_local(text: Text) -> bool:
-    """Whether all files of a text are on this machine, and their first lines can be read quickly.
+    """Return whether a text has only local files, whose first lines are quick to read.
 
     Only files of the user have a path; other files are downloaded.
     """

@@ -228,7 +228,7 @@ def _foreign_sentences(sentences: Iterable[str], language: str) -> set[str]:
 
 
 def has_loop(tokens: Sequence[str]) -> bool:
-    """Whether a translation repeats the same tokens in a row, a typical error of models.
+    """Return whether a translation repeats the same tokens in a row, a typical error of models.
 
     Up to three tokens are a loop if they occur three times in a row: "of the of the of the". Four
     or more tokens are a loop if they occur twice: "the cat sat on the cat sat on". A loop must
@@ -257,7 +257,7 @@ def has_loop(tokens: Sequence[str]) -> bool:
 
 
 def is_balanced(sentence: str) -> bool:
-    """Whether each bracket in a sentence has its partner, in the right order.
+    """Return whether each bracket in a sentence has its partner, in the right order.
 
     `(a [b] c)` is balanced; `(a [b) c]`, `(a` and `a)` are not.
     """
@@ -275,31 +275,31 @@ def is_balanced(sentence: str) -> bool:
 
 
 def _is_too_short(candidate: Candidate) -> bool:
-    """Whether a translation is so much shorter than its source that a cleaning rule removes it."""
+    """Return whether a cleaning rule removes a translation as too short for its source."""
     source_tokens, target_tokens = candidate.tokens
     is_shorter = len(target_tokens) < len(source_tokens)
     return is_shorter and not _LENGTH_RATIO.keeps(candidate)
 
 
 def _is_too_long(candidate: Candidate) -> bool:
-    """Whether a translation is so much longer than its source that a cleaning rule removes it."""
+    """Return whether a cleaning rule removes a translation as too long for its source."""
     source_tokens, target_tokens = candidate.tokens
     is_longer = len(target_tokens) > len(source_tokens)
     return is_longer and not _LENGTH_RATIO.keeps(candidate)
 
 
 def _is_untranslated(candidate: Candidate) -> bool:
-    """Whether a translation is a copy of its source."""
+    """Return whether a translation is a copy of its source."""
     return not _IDENTICAL.keeps(candidate)
 
 
 def _changes_numbers(candidate: Candidate) -> bool:
-    """Whether a translation lacks a number of its source, or adds one."""
+    """Return whether a translation lacks a number of its source, or adds one."""
     return not _NUMERALS.keeps(candidate)
 
 
 def _changes_placeholders(candidate: Candidate) -> bool:
-    """Whether a translation lacks a web address or placeholder of its source, or adds one.
+    """Return whether a translation lacks a web address or placeholder of its source, or adds one.
 
     A placeholder is what a program fills in, such as {name} or %s.
     """
@@ -310,19 +310,19 @@ def _changes_placeholders(candidate: Candidate) -> bool:
 
 
 def _adds_loop(candidate: Candidate) -> bool:
-    """Whether a translation repeats tokens in a row, and its source does not."""
+    """Return whether a translation repeats tokens in a row, and its source does not."""
     source_tokens, target_tokens = candidate.tokens
     return has_loop(target_tokens) and not has_loop(source_tokens)
 
 
 def _adds_unknown_token(candidate: Candidate) -> bool:
-    """Whether a translation contains `<unk>`, for an unknown word, more often than its source."""
+    """Return whether a translation contains more `<unk>`, unknown words, than its source."""
     unknown = SPECIALS[UNK]
     return candidate.pair.target.count(unknown) > candidate.pair.source.count(unknown)
 
 
 def _breaks_brackets(candidate: Candidate) -> bool:
-    """Whether brackets do not match in a translation, although they do in its source."""
+    """Return whether brackets do not match in a translation, although they do in its source."""
     return not is_balanced(candidate.pair.target) and is_balanced(candidate.pair.source)
 
 

@@ -29,7 +29,7 @@ _MIN_SPACES = 0.03
 
 
 def lacks_spaces_for_bleu(references: Sequence[str], language: str) -> bool:
-    """Whether references have so few spaces that BLEU cannot split them into words.
+    """Return whether references have so few spaces that BLEU cannot split them into words.
 
     BLEU's default tokenizer, 13a, splits at spaces. In English there are about 20 spaces per 100
     characters. References lack spaces if there are fewer than 3, or fewer than 8 if most characters

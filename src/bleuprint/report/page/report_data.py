@@ -48,7 +48,7 @@ class ReportData:
 
     @property
     def has_several_seeds(self) -> bool:
-        """Whether each system is trained with several seeds."""
+        """Return whether each system is trained with several seeds."""
         return len(self.settings.seeds) > 1
 
     @cached_property

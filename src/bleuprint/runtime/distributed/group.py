@@ -61,7 +61,7 @@ class Group:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that writes files and messages: the one with rank 0."""
+        """Return whether this process, the one with rank 0, writes files and messages."""
         return self.rank == 0
 
     def all_reduce(self, tensor: Tensor) -> Tensor:
