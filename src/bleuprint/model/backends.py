@@ -1,13 +1,18 @@
-"""Which library computes a product, an attention, or the best continuations of a search.
+"""Which library computes a product, an attention, a loss, or the continuations of a search.
 
-This is the one place that chooses: the model, the key-value cache and the search ask here, and do
-not know processors or GPUs. What the choices are:
+This is the one place that chooses: the model, the loss and the search ask here, and do not know
+processors or GPUs. What the choices are:
 
-- Products (linear.py): oneDNN or torch's own, on CPUs.
+- Products (linear.py): oneDNN or torch's own, on CPUs. For oneDNN, batches get round numbers of
+  rows (layout.py).
+- Dropout (dropout.py): our own on CPUs, torch's elsewhere.
+- The type in which a layer norm (layers.py) and attention over padded sentences (layout.py)
+  compute.
 - Attention over packed sentences, on GPUs (packed_kernels.py): our Triton kernels or torch's flash
   attention; on CPUs, for tests, sentence by sentence.
 - Attention of a decoding step (kv_cache.py) and the best continuations (decoding/beam_search.py):
   native/search.cpp or torch, on CPUs.
+- The loss (training/loss.py): native/loss.cpp or torch, on CPUs.
 
 With portable arithmetic (arithmetic.py) every choice is the one that gives the same bits on all
 processors.
@@ -112,6 +117,54 @@ def onednn_takes_gradient(x: Tensor, gradient: Tensor) -> bool:
     return weight_elements >= _MIN_ONEDNN_GRADIENT[x.dtype]
 
 
+def needs_round_row_counts(x: Tensor, is_compiled: bool) -> bool:
+    """Return whether layers are faster on a tensor if batches get a round number of rows.
+
+    On CPUs, the library oneDNN compiles a kernel for each number of rows, which takes time. Round
+    numbers of rows need few kernels. GPUs and compiled layers do not need them.
+
+    Args:
+        x: The inputs of the layers.
+        is_compiled: Whether torch.compile compiles the layers.
+    """
+    return x.device.type == "cpu" and not is_compiled
+
+
+def has_slow_dropout(x: Tensor) -> bool:
+    """Return whether torch's own dropout is slow for a tensor.
+
+    On CPUs, torch draws one random number after the other on a single thread. A compiled model
+    draws them in its own kernel.
+
+    Args:
+        x: The tensor whose elements are dropped.
+    """
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def layer_norm_dtype(x: Tensor) -> torch.dtype:
+    """Return the type to which a layer norm converts its input, so that it computes in float32.
+
+    torch's kernel for CPUs computes in float32 by itself, whatever the type of the input.
+
+    Args:
+        x: The input of the layer norm.
+    """
+    return x.dtype if x.device.type == "cpu" else torch.float32
+
+
+def padded_attention_dtype(query: Tensor) -> torch.dtype:
+    """Return the type in which torch computes attention over padded sentences fastest.
+
+    In bfloat16, torch's kernel for CPUs takes six times as long for a gradient as in float32.
+
+    Args:
+        query: The queries.
+    """
+    has_16_bits = query.dtype.itemsize == 2
+    return torch.float32 if has_16_bits and query.device.type == "cpu" else query.dtype
+
+
 def native_attention(key: Tensor, value: Tensor) -> ctypes.CDLL | None:
     """Return the compiled library whose C++ function computes attention in a decoding step.
 
@@ -144,6 +197,23 @@ def native_continuations(log_probs: Tensor, count: int) -> ctypes.CDLL | None:
         different ones.
     """
     if IS_PORTABLE or log_probs.device.type != "cpu" or count > _MAX_NATIVE_CONTINUATIONS:
+        return None
+    return native.library()
+
+
+def native_cross_entropy(logits: Tensor) -> ctypes.CDLL | None:
+    """Return the compiled library whose C++ function computes the cross-entropy of logits.
+
+    Args:
+        logits: The logits.
+
+    Returns:
+        The library of native/loss.cpp; None if torch must compute the loss. The C++ code needs
+        float32 or bfloat16 on a CPU. Portable arithmetic excludes it, since its rounding depends on
+        the processor.
+    """
+    is_supported_type = logits.dtype in (torch.float32, torch.bfloat16)
+    if IS_PORTABLE or logits.device.type != "cpu" or not is_supported_type:
         return None
     return native.library()
 

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from bleuprint.model.backends import has_slow_dropout
+
 # The bits of a random number that decide about one element, and how many elements share a number.
 _BITS_PER_ELEMENT = 16
 _ELEMENTS_PER_NUMBER = 64 // _BITS_PER_ELEMENT
@@ -18,8 +20,8 @@ _LEVELS = 1 << _BITS_PER_ELEMENT
 def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Set each element to 0 with probability p, and multiply the others by 1 / (1 - p).
 
-    On CPUs, torch's own dropout is slow, because it draws one random number for each element. Here
-    a random number of 64 bits decides about four elements, by 16 bits each.
+    Where torch's own dropout is slow, as on CPUs, a random number of 64 bits decides about four
+    elements, by 16 bits each.
 
     Args:
         x: Any tensor.
@@ -31,7 +33,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """
     if not training or not p:
         return x
-    if x.device.type != "cpu" or torch.compiler.is_compiling():
+    if not has_slow_dropout(x):
         return functional.dropout(x, p)
     # Each element draws one of 65,536 levels, and is dropped if the level is one of the lowest. At
     # least one level is kept, because the factor of kept elements would be infinite otherwise.

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from bleuprint.config.system import Model as Settings
 from bleuprint.model.attention import MultiHeadAttention
+from bleuprint.model.backends import layer_norm_dtype
 from bleuprint.model.dropout import dropout
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.layout import Layout
@@ -100,10 +101,7 @@ class LayerNorm(nn.LayerNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalize each row; the result has the shape and the type of the input."""
-        if input.device.type == "cpu":
-            # torch's kernel for CPUs computes in float32 by itself, whatever the type of the input.
-            return super().forward(input)
-        return super().forward(input.float()).to(input.dtype)
+        return super().forward(input.to(layer_norm_dtype(input))).to(input.dtype)
 
 
 class RMSNorm(nn.RMSNorm):

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from bleuprint.model.backends import padded_attention_dtype
 from bleuprint.model.packed_kernels import attend_packed
 from bleuprint.model.rows import Size, pad_rows, unpad_rows
 
@@ -96,18 +97,17 @@ class PaddedLayout(NamedTuple):
             # Only for attention maps: the kernel below does not return the weights.
             weights = attention_weights(query, key, key_layout.mask, is_causal)
             key_layout.recorded_weights.append(weights)
-        dtype = query.dtype
-        has_16_bits = dtype.itemsize == 2
-        if has_16_bits and query.device.type == "cpu":
-            # torch's kernel for CPUs takes six times as long for a gradient in bfloat16.
-            query = query.float()
-            key = key.float()
-            value = value.float()
+        fastest_dtype = padded_attention_dtype(query)
         weighted_sums = functional.scaled_dot_product_attention(
-            query, key, value, key_layout.mask, dropout, is_causal=is_causal
+            query.to(fastest_dtype),
+            key.to(fastest_dtype),
+            value.to(fastest_dtype),
+            key_layout.mask,
+            dropout,
+            is_causal=is_causal,
         )
         heads_side_by_side = weighted_sums.transpose(1, 2).flatten(2)
-        return self.rows(heads_side_by_side.to(dtype))
+        return self.rows(heads_side_by_side.to(query.dtype))
 
 
 class PackedLayout(NamedTuple):

@@ -18,6 +18,7 @@ from bleuprint.config.system import Model as Settings
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
+from bleuprint.model.backends import needs_round_row_counts
 from bleuprint.model.dropout import dropout
 from bleuprint.model.initialization import initialize
 from bleuprint.model.kv_cache import KVCache
@@ -365,10 +366,8 @@ class Transformer(nn.Module):
                 records nothing.
         """
         size = (x.size(0), x.size(1))
-        # On CPUs, the library oneDNN compiles a kernel for each number of rows, which takes time.
-        # So few different numbers should occur.
-        needs_few_shapes = x.device.type == "cpu" and not self.is_compiled
-        return PaddedLayout(size, mask, needs_few_shapes, recorded_weights)
+        needs_round_counts = needs_round_row_counts(x, self.is_compiled)
+        return PaddedLayout(size, mask, needs_round_counts, recorded_weights)
 
     def _embed_source(self, ids: Tensor, positions: range | Tensor) -> Tensor:
         """Embed source tokens and encode their positions (see `_embed`)."""

@@ -19,7 +19,7 @@ from torch.nn import functional
 from bleuprint import native
 from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
 from bleuprint.dataset.subwords.vocabulary import PAD
-from bleuprint.model.backends import IS_PORTABLE
+from bleuprint.model.backends import native_cross_entropy
 from bleuprint.model.linear import Linear, linear, weight_gradient
 from bleuprint.model.rows import aligned_rows, pad_rows
 from bleuprint.model.transformer import Transformer
@@ -320,8 +320,7 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
     """Compute the cross-entropy of logits in C++, and overwrite the logits with their gradient.
 
     This is native/loss.cpp. It takes a third of the time of torch's operations in float32, and a
-    quarter in bfloat16 (Zen 4). It is not used with portable arithmetic, since its rounding depends
-    on the processor.
+    quarter in bfloat16 (Zen 4).
 
     Args:
         logits: The logits, with as many columns as tokens in the vocabulary. They may have more
@@ -333,10 +332,8 @@ def _native_loss(logits: Tensor, labels: Tensor, distribution: TargetDistributio
         The loss, summed over the labels. None if C++ cannot compute it; then the logits are
         unchanged.
     """
-    library = native.library()
-    is_on_cpu = logits.device.type == "cpu"
-    is_supported_type = logits.dtype in (torch.float32, torch.bfloat16)
-    if library is None or IS_PORTABLE or not is_on_cpu or not is_supported_type:
+    library = native_cross_entropy(logits)
+    if library is None:
         return None
     assert logits.is_contiguous() and labels.is_contiguous()
     library.cross_entropy.restype = ctypes.c_double
