@@ -8,7 +8,7 @@
 // subword-nmt saves memory by setting rare pairs aside, which may change the counts of pairs that
 // occur again later. The same pairs are set aside here, so that the merges are the same.
 //
-// Symbols are numbered, and a pair of symbols is one 64-bit number. In UTF-8, strings compare by
+// Symbols have ids, and a pair of symbols is one 64-bit number. In UTF-8, strings compare by
 // bytes as they compare by characters.
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +20,10 @@
 
 namespace {
 
-using Symbol = uint32_t;
+using SymbolId = uint32_t;
 using Pair = uint64_t;
+// The position of a word in the list of all words. With 32 bits a `Change` takes 8 bytes.
+using WordIndex = uint32_t;
 using PairCounts = std::unordered_map<Pair, int64_t>;
 
 // Pairs that occur less often are not merged.
@@ -29,12 +31,12 @@ constexpr int64_t min_count = 2;
 // Rare pairs are set aside after each so many merges.
 constexpr int64_t merges_between_prunings = 100;
 
-Pair pair_of(Symbol first, Symbol second) { return Pair(first) << 32 | second; }
-Symbol first_of(Pair pair) { return Symbol(pair >> 32); }
-Symbol second_of(Pair pair) { return Symbol(pair); }
+Pair pair_of(SymbolId first, SymbolId second) { return Pair(first) << 32 | second; }
+SymbolId first_of(Pair pair) { return SymbolId(pair >> 32); }
+SymbolId second_of(Pair pair) { return SymbolId(pair); }
 
 struct Word {
-  std::vector<Symbol> symbols;
+  std::vector<SymbolId> symbols;
   int64_t count;  // how often the word occurs in the text
 };
 
@@ -46,7 +48,7 @@ struct HeapEntry {
 
 // A change of the number of times that a pair occurs in a word.
 struct Change {
-  Symbol word_index;
+  WordIndex word_index;
   int difference;
 };
 
@@ -76,7 +78,7 @@ class Learner {
     const std::string& second = strings_[second_of(pair)];
     line_ = first + " " + second;
     const std::string merged = first + second;
-    apply_merge(pair, symbol_number(merged));
+    apply_merge(pair, symbol_id(merged));
     if (merge_count_ % merges_between_prunings == 0) set_rare_pairs_aside();
     ++merge_count_;
     return line_.c_str();
@@ -96,9 +98,9 @@ class Learner {
   };
   using Heap = std::priority_queue<HeapEntry, std::vector<HeapEntry>, LessFrequent>;
 
-  // Returns the number of a symbol; a new symbol gets the next number.
-  Symbol symbol_number(const std::string& string) {
-    const auto [entry, is_new] = numbers_.emplace(string, Symbol(strings_.size()));
+  // Returns the id of a symbol; a new symbol gets the next id.
+  SymbolId symbol_id(const std::string& string) {
+    const auto [entry, is_new] = symbol_ids_.emplace(string, SymbolId(strings_.size()));
     if (is_new) strings_.push_back(string);
     return entry->second;
   }
@@ -112,34 +114,34 @@ class Learner {
       while (next < end && (*next & 0xC0) == 0x80) ++next;
       const bool is_last = next == end;
       const std::string character(start, next);
-      word.symbols.push_back(symbol_number(is_last ? character + "</w>" : character));
+      word.symbols.push_back(symbol_id(is_last ? character + "</w>" : character));
       start = next;
     }
     for (size_t i = 1; i < word.symbols.size(); ++i) {
       const Pair pair = pair_of(word.symbols[i - 1], word.symbols[i]);
-      change_count(pair, count, 1, words_.size());
+      change_count(pair, count, 1, WordIndex(words_.size()));
     }
     words_.push_back(std::move(word));
   }
 
   // Counts a pair that now occurs once more (`difference` 1) or once less (-1) in a word, which
   // changes its count in the text by `count`.
-  void change_count(Pair pair, int64_t count, int difference, size_t word_index) {
+  void change_count(Pair pair, int64_t count, int difference, WordIndex word_index) {
     counts_[pair] += count;
-    changes_[pair].push_back({Symbol(word_index), difference});
+    changes_[pair].push_back({word_index, difference});
   }
 
   // Returns the words in which a pair occurs, in ascending order, and forgets the pair's changes.
-  std::vector<size_t> take_words_with(Pair pair) {
+  std::vector<WordIndex> take_words_with(Pair pair) {
     std::vector<Change> changes = std::move(changes_[pair]);
     changes_.erase(pair);
     std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
       return a.word_index < b.word_index;
     });
-    std::vector<size_t> words;
+    std::vector<WordIndex> words;
     size_t i = 0;
     while (i < changes.size()) {
-      const Symbol word_index = changes[i].word_index;
+      const WordIndex word_index = changes[i].word_index;
       int64_t occurrences = 0;
       while (i < changes.size() && changes[i].word_index == word_index) {
         occurrences += changes[i].difference;
@@ -167,9 +169,9 @@ class Learner {
   }
 
   // Replaces a pair by the symbol `merged` in all words, and updates the counts of its neighbors.
-  void apply_merge(Pair pair, Symbol merged) {
+  void apply_merge(Pair pair, SymbolId merged) {
     std::vector<Pair> new_pairs;
-    for (const size_t word_index : take_words_with(pair)) {
+    for (const WordIndex word_index : take_words_with(pair)) {
       merge_in_word(pair, merged, word_index);
       count_new_pairs(merged, word_index, new_pairs);
     }
@@ -182,12 +184,12 @@ class Learner {
 
   // Replaces a pair in one word, from left to right, and takes the pairs that it formed with its
   // neighbors from the counts.
-  void merge_in_word(Pair pair, Symbol merged, size_t word_index) {
-    const Symbol first = first_of(pair);
-    const Symbol second = second_of(pair);
-    std::vector<Symbol>& symbols = words_[word_index].symbols;
+  void merge_in_word(Pair pair, SymbolId merged, WordIndex word_index) {
+    const SymbolId first = first_of(pair);
+    const SymbolId second = second_of(pair);
+    std::vector<SymbolId>& symbols = words_[word_index].symbols;
     const int64_t count = words_[word_index].count;
-    const std::vector<Symbol> old = symbols;
+    const std::vector<SymbolId> old = symbols;
     const auto is_pair_at = [&](size_t i) {
       return i + 1 < old.size() && old[i] == first && old[i + 1] == second;
     };
@@ -210,8 +212,8 @@ class Learner {
 
   // Counts the pairs that a merged symbol forms with its neighbors in one word, and appends them to
   // `new_pairs`.
-  void count_new_pairs(Symbol merged, size_t word_index, std::vector<Pair>& new_pairs) {
-    const std::vector<Symbol>& symbols = words_[word_index].symbols;
+  void count_new_pairs(SymbolId merged, WordIndex word_index, std::vector<Pair>& new_pairs) {
+    const std::vector<SymbolId>& symbols = words_[word_index].symbols;
     const int64_t count = words_[word_index].count;
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (symbols[i] != merged) continue;
@@ -267,9 +269,9 @@ class Learner {
       if (count >= threshold_) heap_.push({count, pair});
   }
 
-  // The text of each symbol by its number, and the number by its text.
+  // The text of each symbol by its id, and the id by its text.
   std::vector<std::string> strings_;
-  std::unordered_map<std::string, Symbol> numbers_;
+  std::unordered_map<std::string, SymbolId> symbol_ids_;
   std::vector<Word> words_;
   // The counts of pairs, and those of all pairs, also of pairs that were set aside.
   PairCounts counts_;

@@ -3,7 +3,7 @@
 //
 // A word starts as its characters, of which the last one ends in "</w>". The first merge operation
 // that is possible joins its two symbols wherever they are neighbors; this is repeated until none
-// is possible. Text is UTF-32, so that a character is one unit. Symbols are numbered; the text of a
+// is possible. Text is UTF-32, so that a character is one unit. Symbols have ids; the text of a
 // symbol in a word is known by where it ends.
 #include <cstdint>
 #include <string>
@@ -14,7 +14,8 @@ namespace {
 
 using Text = std::u32string;
 using SymbolId = int32_t;
-// The number of a character that occurs in no merge operation.
+using Pair = uint64_t;
+// The id of a character that occurs in no merge operation.
 constexpr SymbolId unknown_symbol = -1;
 
 struct Merge {
@@ -35,7 +36,7 @@ class Splitter {
       const size_t space = text.find(U' ', line_start);
       const Text first = text.substr(line_start, space - line_start);
       const Text second = text.substr(space + 1, line_end - space - 1);
-      const uint64_t pair = pair_of(symbol_id(first), symbol_id(second));
+      const Pair pair = pair_of(symbol_id(first), symbol_id(second));
       merges_.emplace(pair, Merge{rank, symbol_id(first + second)});
       ++rank;
       line_start = line_end + 1;
@@ -57,11 +58,11 @@ class Splitter {
   }
 
  private:
-  static uint64_t pair_of(SymbolId first, SymbolId second) {
-    return uint64_t(uint32_t(first)) << 32 | uint32_t(second);
+  static Pair pair_of(SymbolId first, SymbolId second) {
+    return Pair(uint32_t(first)) << 32 | uint32_t(second);
   }
 
-  // Returns the number of a symbol; a new symbol gets the next number.
+  // Returns the id of a symbol; a new symbol gets the next id.
   SymbolId symbol_id(const Text& symbol) {
     const SymbolId next_id = SymbolId(symbol_ids_.size());
     const auto [entry, is_new] = symbol_ids_.emplace(symbol, next_id);
@@ -102,7 +103,7 @@ class Splitter {
   }
 
   std::unordered_map<Text, SymbolId> symbol_ids_;
-  std::unordered_map<uint64_t, Merge> merges_;
+  std::unordered_map<Pair, Merge> merges_;
 };
 
 }  // namespace
