@@ -17,7 +17,7 @@ from bleuprint.dataset.learn_sentencepiece import language_groups, learn_sentenc
 from bleuprint.dataset.subwords.bpe import HEADER, Bpe
 from bleuprint.dataset.subwords.segmentation import SEGMENTATION_FILE, read_bpe
 from bleuprint.dataset.subwords.vocabulary import Vocabulary, most_frequent, write_counts
-from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.atomic_files import atomic_folder, write_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.progress import track
@@ -156,7 +156,7 @@ def _learn_bpe(corpus: str, settings: BpeSettings, group_counts: WordCounts, fol
     progress_name = f"learn_vocabulary {corpus} {'+'.join(group_counts)}"
     codes = learn_codes(progress_name, settings, _sum_counts(group_counts.values()))
     for language, word_counts in group_counts.items():
-        (folder / f"codes.{language}").write_bytes(codes.encode())
+        write_text(folder / f"codes.{language}", codes)
         if not settings.threshold:
             continue  # All subwords may be used.
         subword_counts = _count_subwords(read_bpe(folder, language), word_counts)

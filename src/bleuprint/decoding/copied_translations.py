@@ -18,7 +18,7 @@ from bleuprint.runtime.regular_files import describe_non_file, sha256_of
 from bleuprint.runtime.schema import read_record, to_json_value
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
-from bleuprint.text.parallel import TextFolder, count_lines
+from bleuprint.text.parallel import TextFolder, count_lines, write_lines
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
                     f"{root / file.path} has {counted(len(lines), 'line')}, but the test set "
                     f"{test} of {run.corpus} has {expected:,}"
                 )
-            text = "".join(f"{line}\n" for line in lines)
-            (unfinished / references.name).write_bytes(text.encode())
+            write_lines(unfinished / references.name, lines)
     record = CopiedTranslations(system.translations)
     write_json(results / TRANSLATION, to_json_value(record))
 

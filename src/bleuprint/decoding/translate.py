@@ -30,7 +30,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import RERUN, DamagedFile
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.schema import to_json_value
-from bleuprint.text.parallel import count_lines, read_lines
+from bleuprint.text.parallel import count_lines, read_lines, write_lines
 
 # The names of test sets in a binarized corpus begin with it.
 _TEST_PREFIX = "test."
@@ -76,7 +76,7 @@ def translate_tests(
             translations[set_name] = best
             source_file = tokens / f"{set_name}.{corpus.source}"
             lines = _detokenize(corpus, aligner, set_name, best, source_file)
-            _write_lines(unfinished / f"{set_name}.{corpus.target}", lines)
+            write_lines(unfinished / f"{set_name}.{corpus.target}", lines)
         # The folder contains only translations so far: attention.json, which the record does not
         # list, is written afterwards.
         hashes = {path.name: sha256_of(path) for path in sorted(unfinished.iterdir())}
@@ -92,12 +92,6 @@ def translate_tests(
         cut=_cut_lines_by_test(translations),
     )
     record.write(results / TRANSLATION)
-
-
-def _write_lines(path: Path, lines: list[str]) -> None:
-    r"""Write lines that end in \n on every operating system."""
-    # As bytes: in text mode, Windows would end them in \r\n.
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
 
 
 def _cut_lines_by_test(translations: Mapping[str, list[Hypothesis]]) -> dict[str, list[int]]:

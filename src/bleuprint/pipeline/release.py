@@ -26,7 +26,7 @@ from bleuprint.report.records import load_checked
 from bleuprint.report.render import bullets, markdown
 from bleuprint.report.report import HTML_REPORT, write_html_report
 from bleuprint.report.score_frame import score_frame
-from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.atomic_files import atomic_folder, write_text
 from bleuprint.runtime.checksums import CHECKSUM_FILE, format_checksums
 from bleuprint.runtime.code import code_commit, git_output
 from bleuprint.runtime.errors import UserError
@@ -92,11 +92,11 @@ def release(
     with atomic_folder(output) as folder:
         _copy_files(folder)
         export_errors = _copy_all_weights(settings, runs, folder)
-        _write_text(folder / "references.bib", citations(settings))
+        write_text(folder / "references.bib", citations(settings))
         # The checksums cover all files above; the model card names the checksum of this list.
-        _write_text(folder / CHECKSUM_FILE, format_checksums(folder))
+        write_text(folder / CHECKSUM_FILE, format_checksums(folder))
         card = _model_card(settings, records, runs, export_errors, commit, folder)
-        _write_text(folder / CARD, card)
+        write_text(folder / CARD, card)
 
 
 def _check_output(output: Path) -> None:
@@ -317,8 +317,3 @@ def _public_address(address: str) -> str | None:
     is_one_word = address.isprintable() and " " not in address
     can_be_published = is_url and is_one_word and not has_secret(address)
     return shlex.quote(address) if can_be_published else None
-
-
-def _write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8, with the line ends of Linux on every system."""
-    path.write_text(text, encoding="utf-8", newline="\n")

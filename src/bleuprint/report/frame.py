@@ -15,7 +15,7 @@ import pandas as pd
 from bleuprint.config.paths import Run
 from bleuprint.report.results_file import MetricRow, RunRow, read_results
 from bleuprint.report.training_costs import COSTS_CSV, with_training_costs
-from bleuprint.runtime.atomic_files import atomic_file
+from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
 from bleuprint.scoring.minimum_for_test import MIN_SENTENCES
 
@@ -105,9 +105,7 @@ class Records:
         """
         run_list = _json_list(self.runs[RUN_COLUMNS])
         metric_list = _json_list(self.metrics[METRIC_COLUMNS])
-        text = f'{{"runs": {run_list}, "metrics": {metric_list}}}\n'
-        with atomic_file(path) as partial:
-            partial.write_text(text, encoding="utf-8", newline="\n")
+        write_text(path, f'{{"runs": {run_list}, "metrics": {metric_list}}}\n')
 
     def to_frame(self) -> pd.DataFrame:
         """Return the tables of runs and metrics as one, with a row for each metric of each run.

@@ -21,7 +21,7 @@ from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Table, text_table
 from bleuprint.report.training_costs import COSTS_CSV, costs_csv
 from bleuprint.runs.results import Results
-from bleuprint.runtime.atomic_files import atomic_file
+from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.html import template_environment
 from bleuprint.runtime.json_files import format_json
@@ -64,7 +64,7 @@ def write_reports(settings: Settings, root: Path = Path()) -> None:
     }
     records.save(root / RESULTS)
     for name, text in texts.items():
-        _write_text(root / REPORTS / name, text)
+        write_text(root / REPORTS / name, text)
 
 
 def write_html_report_if_outdated(
@@ -125,7 +125,7 @@ def write_html_report(settings: Settings, records: Records, root: Path = Path())
         UserError: A file that the HTML report shows is missing.
     """
     report = ReportData(settings, records, root)
-    _write_text(root / REPORTS / HTML_REPORT, _html(report))
+    write_text(root / REPORTS / HTML_REPORT, _html(report))
 
 
 def _html(report: ReportData) -> str:
@@ -134,11 +134,6 @@ def _html(report: ReportData) -> str:
     from bleuprint.report.page.document import html_page
 
     return html_page(report)
-
-
-def _write_text(path: Path, text: str) -> None:
-    with atomic_file(path) as partial:
-        partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def table_md(settings: Settings, records: Records, root: Path) -> str:

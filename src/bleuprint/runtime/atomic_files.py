@@ -1,7 +1,7 @@
 """Write files and folders so that they appear only when they are complete.
 
 `atomic_file` and `atomic_folder` write under a temporary name and rename at the end. If a process
-is killed while it writes, nothing is left that looks finished.
+is killed while it writes, nothing is left that looks finished. `write_text` writes a whole text.
 """
 
 import errno
@@ -39,6 +39,23 @@ def atomic_file(path: Path) -> Iterator[Path]:
             _flush_to_disk(path.parent)
         finally:
             _remove(partial_path)  # After a success, there is nothing left to remove.
+
+
+def write_text(path: Path, text: str) -> None:
+    r"""Write a text in UTF-8 to a file that appears only when it is complete.
+
+    Lines end in \n on every operating system; in Python's text mode, Windows would end them in
+    \r\n.
+
+    Args:
+        path: The file to write.
+        text: The whole content.
+
+    Raises:
+        OSError: The operating system reports an error, such as a full disk.
+    """
+    with atomic_file(path) as partial_path:
+        partial_path.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bleuprint.runtime.atomic_files import atomic_file
+from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import RERUN, DamagedFile
 from bleuprint.runtime.regular_files import read_bytes
@@ -30,8 +30,7 @@ def write_json(path: Path, value: Any) -> None:
 
     Equal values give equal bytes, if their keys have the same order: the order is kept.
     """
-    with atomic_file(path) as partial_path:
-        partial_path.write_text(format_json(value), encoding="utf-8", newline="\n")
+    write_text(path, format_json(value))
 
 
 def format_json(value: Any) -> str:

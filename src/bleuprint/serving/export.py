@@ -13,7 +13,7 @@ from bleuprint.decoding.ctranslate2_convert import Precision, convert
 from bleuprint.model.transformer import Transformer
 from bleuprint.model.weights import load_model
 from bleuprint.runs.results import Results
-from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.atomic_files import atomic_folder, write_text
 from bleuprint.runtime.closure import SourceTree
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.html import template_environment
@@ -67,7 +67,7 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
         script_settings = _script_settings(settings, run, corpus, model, precision)
         write_json(partial / "settings.json", script_settings)
         readme_text = render_readme(settings, run, precision, trained_on=str(KnownWords(corpus)))
-        (partial / "README.md").write_text(readme_text, encoding="utf-8")
+        write_text(partial / "README.md", readme_text)
 
 
 def _check_exportable(settings: Settings, run: Run) -> None:

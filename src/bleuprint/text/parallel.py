@@ -13,6 +13,7 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import RERUN
 from bleuprint.runtime.regular_files import open_regular_file
@@ -47,6 +48,19 @@ def read_lines(path: Path) -> Iterator[str]:
                 yield line.removesuffix(b"\n").decode()
             except UnicodeDecodeError:
                 raise _decoding_error(path) from None
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    r"""Write lines to a UTF-8 file, each with a \n at its end.
+
+    Args:
+        path: The file to write; it appears only when it is complete.
+        lines: The lines, without line ends.
+
+    Raises:
+        OSError: The operating system reports an error, such as a full disk.
+    """
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[Pair]:

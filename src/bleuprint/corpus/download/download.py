@@ -23,7 +23,7 @@ from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
-from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.atomic_files import atomic_folder, write_text
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.wording import counted
@@ -200,7 +200,7 @@ def _write_document_ids(set_name: str, document_ids: Sequence[str], folder: Text
     for document_id in document_ids:
         # An id may contain a line break, which would begin a new line here.
         content += document_id.replace("\n", " ") + "\n"
-    paths.document_ids_file(folder.path, set_name).write_bytes(content.encode())
+    write_text(paths.document_ids_file(folder.path, set_name), content)
 
 
 @dataclass
