@@ -107,7 +107,7 @@ def _have_translations(settings: Settings, records: Records, root: Path) -> bool
     """
     for row in records.runs.itertuples():
         results = Results(settings, Run(row.system, row.corpus, row.seed), root)
-        translations = results.files(row.test)["hypotheses"]
+        translations = results.files(row.test).hypotheses
         if sha256_of(translations) != row.hypotheses_sha256:
             return False
     return True

@@ -21,6 +21,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.metric import MetricValue
 from bleuprint.scoring.record import SCORES_FILE, SetScores
+from bleuprint.scoring.translated_files import TranslatedFiles, files_of_test_set
 from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
 from bleuprint.training.history import Curves, TrainingFacts
 
@@ -188,7 +189,7 @@ class Results:
                 self.translation.check(
                     record_file,
                     system=self.settings.system_on(self.run.system, self.run.corpus),
-                    hypotheses=self.files(test)["hypotheses"],
+                    hypotheses=self.files(test).hypotheses,
                     fingerprint=self.training.fingerprint,
                     training=self.path / "training.json",
                 )
@@ -204,15 +205,14 @@ class Results:
             scores: Its scores, with the SHA-256 of each text.
         """
         files = self.files(test)
-        hypotheses = files["hypotheses"]
-        if not hypotheses.exists():
-            raise UserError(f"{hypotheses}: no such file; run: make reproduce, or dvc pull")
+        if not files.hypotheses.exists():
+            raise UserError(f"{files.hypotheses}: no such file; run: make reproduce, or dvc pull")
         expected_hashes = {
             "sources": scores["sources"],
             "references": scores["references"],
             "hypotheses": scores["hypotheses"],
         }
-        for name, file in files.items():
+        for name, file in files._asdict().items():
             if file.exists() and sha256_of(file) != expected_hashes[name]:
                 raise UserError(
                     f"{file}: has changed since {self.run} was scored; run: make reproduce"
@@ -236,21 +236,17 @@ class Results:
         except UserError as error:
             return {}, str(error)
 
-    def files(self, test: str) -> dict[str, Path]:
-        """Return the files of a test set: `sources`, `references` and `hypotheses`.
-
-        The hypotheses are the translations of the system.
+    def files(self, test: str) -> TranslatedFiles:
+        """Return the files of a test set: sources, references and translations.
 
         Args:
             test: The name of the test set, such as `flickr2016`.
         """
-        sources, references = self.texts.files(f"test.{test}")
-        hypotheses = self.path / "hypotheses" / references.name
-        return {"sources": sources, "references": references, "hypotheses": hypotheses}
+        return files_of_test_set(self.texts, test, self.path)
 
     def source_lines(self, test: str) -> list[str]:
         """Return the source sentences of a test set."""
-        return list(read_lines(self.files(test)["sources"]))
+        return list(read_lines(self.files(test).sources))
 
     def references_and_translations(self, test: str) -> tuple[list[str], list[str]]:
         """Return the references and the translations of a test set, line by line.
@@ -264,7 +260,7 @@ class Results:
         files = self.files(test)
         references = []
         translations = []
-        for reference, translation in read_pairs(files["references"], files["hypotheses"]):
+        for reference, translation in read_pairs(files.references, files.hypotheses):
             references.append(reference)
             translations.append(translation)
         return references, translations

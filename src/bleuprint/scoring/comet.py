@@ -7,7 +7,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ import numpy as np
 
 from bleuprint.config.comet import Comet
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, corpus_folder
-from bleuprint.corpus.test_sets import translated_test_sets
+from bleuprint.config.paths import Run
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
@@ -25,7 +23,7 @@ from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_metric import COMET_METRIC
 from bleuprint.scoring.record import SetScores
 from bleuprint.scoring.significance import evaluate_metric
-from bleuprint.text.parallel import TextFolder
+from bleuprint.scoring.translated_files import TranslatedFiles, files_of_test_sets
 
 # The files without which a folder does not contain a COMET model.
 _REQUIRED_FILES = ("checkpoints/model.ckpt", "hparams.yaml", "encoder/config.json")
@@ -37,15 +35,6 @@ _VARIABLES = {
     "TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-
-
-@dataclass(frozen=True)
-class _TestFiles:
-    """The files of a test set."""
-
-    sources: Path
-    hypotheses: Path
-    references: Path
 
 
 def score_run_by_comet(
@@ -71,17 +60,9 @@ def score_run_by_comet(
             params.yaml says, or COMET fails.
     """
     settings.check_scored(system, corpus, seed)
-    corpus_settings = settings.corpus(corpus)
-    split_folder = corpus_folder(corpus, "split", root)
-    texts = TextFolder(split_folder, corpus_settings.source, corpus_settings.target)
-    results = root / Run(system, corpus, seed).results_folder
-    files = {}
-    for test in translated_test_sets(settings, system, corpus, texts):
-        sources, references = texts.files(f"test.{test}")
-        hypotheses = results / "hypotheses" / references.name
-        files[test] = _TestFiles(sources, hypotheses, references)
-    scores = _score_files(settings, files)
-    write_json(results / f"{COMET_METRIC.stage}.json", scores)
+    run = Run(system, corpus, seed)
+    scores = _score_files(settings, files_of_test_sets(settings, run, root))
+    write_json(root / run.results_folder / f"{COMET_METRIC.stage}.json", scores)
     return scores
 
 
@@ -144,7 +125,7 @@ def _folder_of(model: Comet) -> Path:
     return environment.project_root() / model.folder
 
 
-def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[str, SetScores]:
+def _score_files(settings: Settings, files: Mapping[str, TranslatedFiles]) -> dict[str, SetScores]:
     """Score test sets by the COMET model that params.yaml names.
 
     Args:
@@ -183,7 +164,7 @@ def _score_files(settings: Settings, files: Mapping[str, _TestFiles]) -> dict[st
     return scores
 
 
-def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
+def _predict(model: Comet, files: Sequence[TranslatedFiles]) -> dict[str, Any]:
     """Let COMET score the lines of test sets, and check its scores.
 
     Args:
@@ -208,7 +189,7 @@ def _predict(model: Comet, files: Sequence[_TestFiles]) -> dict[str, Any]:
     return predicted
 
 
-def _run_comet(python: Path, folder: Path, files: Sequence[_TestFiles]) -> dict[str, Any]:
+def _run_comet(python: Path, folder: Path, files: Sequence[TranslatedFiles]) -> dict[str, Any]:
     """Run comet_predict.py as a separate program, and read what it writes.
 
     The package unbabel-comet is installed in an environment of its own, which params.yaml names,

@@ -9,7 +9,7 @@ import numpy as np
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run, corpus_folder
-from bleuprint.corpus.test_sets import SetDescription, read_set_description, translated_test_sets
+from bleuprint.corpus.test_sets import SetDescription, read_set_description
 from bleuprint.decoding.translation_record import TRANSLATION, ReferenceLoss, TranslationRecord
 from bleuprint.runtime.code import library_versions
 from bleuprint.runtime.errors import UserError, print_message
@@ -24,7 +24,8 @@ from bleuprint.scoring.minimum_for_test import matched_4_grams_if_few
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.scoring.reference_loss import loss_metrics
 from bleuprint.scoring.significance import evaluate_metric
-from bleuprint.text.parallel import TextFolder, read_lines, read_pairs
+from bleuprint.scoring.translated_files import files_of_test_sets
+from bleuprint.text.parallel import read_lines, read_pairs
 
 
 def score_run(
@@ -48,10 +49,8 @@ def score_run(
         UserError: Translations are missing, damaged, or not parallel to the test set.
     """
     settings.check_scored(system, corpus, seed)
-    corpus_settings = settings.corpus(corpus)
-    split_folder = corpus_folder(corpus, "split", root)
-    texts = TextFolder(split_folder, corpus_settings.source, corpus_settings.target)
-    results = root / Run(system, corpus, seed).results_folder
+    run = Run(system, corpus, seed)
+    results = root / run.results_folder
     # When a model translates, it records two things for each test set: the loss of the references,
     # and the lines whose translations were cut off. Translations that are copied from a file have
     # no such record.
@@ -62,14 +61,13 @@ def score_run(
         losses = record.losses
         cut_lines = record.cut
     scores = {}
-    for test in translated_test_sets(settings, system, corpus, texts):
+    for test, files in files_of_test_sets(settings, run, root).items():
         description = read_set_description(corpus_folder(corpus, "test_stats", root), test)
-        sources, references = texts.files(f"test.{test}")
         scores[test] = score_files(
-            sources,
-            references,
-            hypotheses=results / "hypotheses" / references.name,
-            corpus=corpus_settings.language_pair_of_test(test),
+            files.sources,
+            files.references,
+            files.hypotheses,
+            corpus=settings.corpus(corpus).language_pair_of_test(test),
             description=description,
             loss=losses.get(test),
             cut=cut_lines.get(test, ()),

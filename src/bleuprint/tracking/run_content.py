@@ -198,7 +198,7 @@ def _hypotheses_to_copy(results: Results, scores: Mapping[str, SetScores]) -> tu
     run = results.run
     if not may_be_copied(results.settings, run.system, run.corpus):
         return ()
-    return tuple(results.files(test_set)["hypotheses"] for test_set in scores)
+    return tuple(results.files(test_set).hypotheses for test_set in scores)
 
 
 def _curve_points(curves: Curves | None, seconds: float | None) -> tuple[Point, ...]:

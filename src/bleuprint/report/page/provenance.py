@@ -92,8 +92,9 @@ def _scoring_command(report: ReportData) -> dict[str, str]:
     """
     row = report.bleu_rows[0]
     run = Run(row.system, row.corpus, int(row.first_seed))
+    files = Results(report.settings, run).files(row.test)
     arguments = {}
-    for name, path in Results(report.settings, run).files(row.test).items():
+    for name, path in files._asdict().items():
         arguments[name] = path.as_posix()
     # The field `tok` of the signature, such as nrefs:1|case:mixed|tok:13a|version:2.6.0, names the
     # tokenizer.
