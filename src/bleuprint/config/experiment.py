@@ -246,21 +246,11 @@ class Settings:
 
     def trained_systems_on(self, corpus: str) -> dict[str, System]:
         """Return the settings of the systems that are trained on a corpus, by name."""
-        systems = {}
-        for name, settings_by_corpus in self.runs.items():
-            system = settings_by_corpus.get(corpus)
-            if system is not None:
-                systems[name] = system
-        return systems
+        return _systems_on(corpus, self.runs)
 
     def external_systems_on(self, corpus: str) -> dict[str, ExternalSystem]:
         """Return the external systems with translations of a corpus's test sets, by name."""
-        systems = {}
-        for name, settings_by_corpus in self.external.items():
-            system = settings_by_corpus.get(corpus)
-            if system is not None:
-                systems[name] = system
-        return systems
+        return _systems_on(corpus, self.external)
 
     def system_on(self, name: str, corpus: str) -> System:
         """Return the settings of a system on a corpus.
@@ -479,6 +469,18 @@ def load_resolved_settings(root: Path = Path()) -> Settings:
     for key in ("code", "inputs"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
+
+
+def _systems_on(
+    corpus: str, settings_by_system: Mapping[str, Mapping[str, T | None]]
+) -> dict[str, T]:
+    """Return the settings that systems have on a corpus, by system; others have none there."""
+    systems = {}
+    for name, settings_by_corpus in settings_by_system.items():
+        settings = settings_by_corpus.get(corpus)
+        if settings is not None:
+            systems[name] = settings
+    return systems
 
 
 def _entry_named(name: str, section: str, entries: Mapping[str, T]) -> T:

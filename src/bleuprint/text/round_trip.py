@@ -12,7 +12,7 @@ the reference. The tokenizer of this module makes the round trip through tokens 
 `SpacedTokens` finds the wrong spaces and repairs the tokens.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from bleuprint.runtime.memoize import BoundedCache
@@ -198,21 +198,10 @@ class RoundTripMoses(Moses):
             All tokens, in the attempt with the fewest wrong spaces. If tokens still change in the
             last attempt, each chunk is one token.
         """
-        spaced = SpacedTokens.from_chunks(chunks)
-        best_tokens = spaced.tokens
-        fewest_wrong: int | None = None
-        for _ in range(_MAX_ATTEMPTS):
-            wrong_gaps = self._wrong_gaps(spaced)
-            wrong_gaps -= spaced.gaps_at_edge_quotes()
-            wrong_gaps -= spaced.gaps_after_commas()
-            if fewest_wrong is None or len(wrong_gaps) < fewest_wrong:
-                best_tokens = spaced.tokens
-                fewest_wrong = len(wrong_gaps)
-            repaired = spaced.repaired(sorted(wrong_gaps), only_first=False)
-            if repaired is None:
-                return best_tokens
-            spaced = repaired
-        return [merge_tokens(tokens) for tokens in chunks]
+        tokens, is_complete = _repair(chunks, self._wrong_gaps_in_chunk, only_first=False)
+        if is_complete:
+            return tokens
+        return [merge_tokens(tokens_of_chunk) for tokens_of_chunk in chunks]
 
     def _repair_sentence(self, chunks: Sequence[Sequence[str]]) -> Tokens:
         """Change the tokens of a sentence with quotes or currency signs, so that it can be joined.
@@ -228,19 +217,19 @@ class RoundTripMoses(Moses):
         Returns:
             The tokens of the sentence, in the attempt with the fewest wrong spaces.
         """
-        spaced = SpacedTokens.from_chunks(chunks)
-        best_tokens = spaced.tokens
-        fewest_wrong: int | None = None
-        for _ in range(_MAX_ATTEMPTS):
-            wrong_gaps = self._wrong_gaps(spaced)
-            if fewest_wrong is None or len(wrong_gaps) < fewest_wrong:
-                best_tokens = spaced.tokens
-                fewest_wrong = len(wrong_gaps)
-            repaired = spaced.repaired(sorted(wrong_gaps), only_first=True)
-            if repaired is None:
-                break
-            spaced = repaired
-        return best_tokens
+        tokens, _ = _repair(chunks, self._wrong_gaps, only_first=True)
+        return tokens
+
+    def _wrong_gaps_in_chunk(self, spaced: SpacedTokens) -> set[int]:
+        """Return the gaps with wrong spaces, except for differences that a chunk may have.
+
+        Args:
+            spaced: The tokens of a chunk, and where the text has spaces.
+        """
+        wrong_gaps = self._wrong_gaps(spaced)
+        wrong_gaps -= spaced.gaps_at_edge_quotes()
+        wrong_gaps -= spaced.gaps_after_commas()
+        return wrong_gaps
 
     def _wrong_gaps(self, spaced: SpacedTokens) -> set[int]:
         """Join tokens as a test, and return where the result has a wrong space, or lacks one.
@@ -259,6 +248,37 @@ class RoundTripMoses(Moses):
         if self._is_french:
             wrong_gaps -= spaced.gaps_with_french_space()
         return wrong_gaps
+
+
+def _repair(
+    chunks: Sequence[Sequence[str]],
+    find_wrong_gaps: Callable[[SpacedTokens], set[int]],
+    only_first: bool,
+) -> tuple[Tokens, bool]:
+    """Change tokens until they are joined without wrong spaces, or for a number of attempts.
+
+    Args:
+        chunks: The tokens of each chunk, that is, of each text between two spaces.
+        find_wrong_gaps: Joins tokens as a test, and returns between which of them a space is wrong.
+        only_first: Whether each attempt repairs only the first wrong gap.
+
+    Returns:
+        All tokens, in the attempt with the fewest wrong spaces; and whether the attempts came to an
+        end, since no gap could be repaired any more.
+    """
+    spaced = SpacedTokens.from_chunks(chunks)
+    best_tokens = spaced.tokens
+    fewest_wrong: int | None = None
+    for _ in range(_MAX_ATTEMPTS):
+        wrong_gaps = find_wrong_gaps(spaced)
+        if fewest_wrong is None or len(wrong_gaps) < fewest_wrong:
+            best_tokens = spaced.tokens
+            fewest_wrong = len(wrong_gaps)
+        repaired = spaced.repaired(sorted(wrong_gaps), only_first)
+        if repaired is None:
+            return best_tokens, True
+        spaced = repaired
+    return best_tokens, False
 
 
 def _restore_apostrophes(ascii_tokens: Iterable[str], chunk: str) -> Tokens:
