@@ -20,7 +20,7 @@ from pathlib import Path
 from bleuprint.config.corpus_files import EMBEDDED
 from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import run_main
-from tools.git_commands import git
+from tools.git_commands import clone_commit, git
 from tools.readme_tables import DEFAULT
 
 # The files of a report that are always committed: numbers, without sentences of the corpus.
@@ -55,7 +55,7 @@ def main() -> None:
     for recipe in arguments.recipes or recipes_with_reports(root):
         start = time.monotonic()
         clone = arguments.folder.resolve() / recipe
-        make_clone(root, clone, commit)
+        clone_commit(root, clone, commit)
         exit_status = reproduce(clone, recipe)
         minutes = (time.monotonic() - start) / 60
         outcome = "failed" if exit_status else "finished"
@@ -72,29 +72,6 @@ def recipes_with_reports(root: Path) -> list[str]:
     """Return the default experiment, then the recipes with a report in reports/."""
     reports = sorted(path.parent.name for path in root.glob("reports/*/results.json"))
     return [DEFAULT, *reports]
-
-
-def make_clone(root: Path, clone: Path, commit: str) -> None:
-    """Clone a commit, unless the clone exists; exit if it exists with another commit.
-
-    Args:
-        root: This project.
-        clone: The folder of the clone.
-        commit: The full hash of the commit.
-    """
-    if not clone.exists():
-        # The clone gets its name at the end, so that an interrupted one is not taken for complete.
-        partial = clone.with_name(f"{clone.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        git(root, "clone", "--quiet", "--no-checkout", str(root), str(partial))
-        git(partial, "checkout", "--quiet", "--detach", commit)
-        # The compiled library of native functions and its checksum are not committed.
-        for path in root.glob("src/_bleuprint_native*"):
-            shutil.copy(path, partial / "src")
-        partial.rename(clone)
-    commit_of_clone = git(clone, "rev-parse", "HEAD")
-    if commit_of_clone != commit:
-        sys.exit(f"{clone}: of commit {commit_of_clone[:10]}, not {commit[:10]}: remove it")
 
 
 def reproduce(clone: Path, recipe: str) -> int:

@@ -5,9 +5,10 @@ import subprocess
 
 import pytest
 
+from bleuprint.runtime.errors import UserError
 from root import ROOT
-from tools.git_commands import git
-from tools.run_recipes import collect_report, make_clone, recipes_with_reports
+from tools.git_commands import clone_commit, git
+from tools.run_recipes import collect_report, recipes_with_reports
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +72,7 @@ def run_and_collect(project, folder, recipe):
     """
     commit = git(project, "rev-parse", "HEAD")
     clone = folder / recipe
-    make_clone(project, clone, commit)
+    clone_commit(project, clone, commit)
     write_reports_of_run(clone, recipe)
     collect_report(clone, project, recipe)
     return clone
@@ -93,7 +94,7 @@ def test_a_clone_has_the_extension_that_was_built_in_the_project(project, tmp_pa
     """
     clone = tmp_path / "copy"
 
-    make_clone(project, clone, git(project, "rev-parse", "HEAD"))
+    clone_commit(project, clone, git(project, "rev-parse", "HEAD"))
 
     assert (clone / "src" / "_bleuprint_native.so").read_text() == "built here\n"
 
@@ -102,10 +103,10 @@ def test_a_clone_of_the_same_commit_is_kept_with_its_files(project, tmp_path):
     """Each recipe runs in a clone of its own. A run that was interrupted continues there."""
     commit = git(project, "rev-parse", "HEAD")
     clone = tmp_path / "copy"
-    make_clone(project, clone, commit)
+    clone_commit(project, clone, commit)
     (clone / "result-of-interrupted-run").write_text("")
 
-    make_clone(project, clone, commit)
+    clone_commit(project, clone, commit)
 
     assert (clone / "result-of-interrupted-run").exists()
 
@@ -114,11 +115,13 @@ def test_a_clone_of_another_commit_is_refused(project, tmp_path):
     """The reports of a release must all be computed with the code of one commit."""
     commit = git(project, "rev-parse", "HEAD")
     clone = tmp_path / "copy"
-    make_clone(project, clone, commit)
+    clone_commit(project, clone, commit)
     other_commit = 40 * "0"
 
-    with pytest.raises(SystemExit, match=f"copy: of commit {commit[:10]}, not 0000000000: remove"):
-        make_clone(project, clone, other_commit)
+    with pytest.raises(
+        UserError, match=rf"copy is a clone of commit {commit[:10]}, not 0000000000\. Remove it"
+    ):
+        clone_commit(project, clone, other_commit)
 
 
 def test_the_default_recipe_and_recipes_with_a_committed_report_are_run(project):

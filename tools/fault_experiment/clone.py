@@ -16,7 +16,7 @@ from pathlib import Path
 from bleuprint.runtime.errors import UserError
 from tools.fault_experiment.fault import Fault, with_fault
 from tools.fault_experiment.selection import Round, module_of, select_tests
-from tools.git_commands import git
+from tools.git_commands import clone_commit, git
 
 # A test that takes longer hangs; the slowest takes a fifth of this on an idle machine.
 SECONDS_PER_TEST = 400
@@ -81,19 +81,7 @@ class Clone:
         Raises:
             UserError: The clone exists and is of another commit.
         """
-        if not self.folder.exists():
-            partial = self._beside("partial")
-            shutil.rmtree(partial, ignore_errors=True)
-            git(root, "clone", "--quiet", "--no-checkout", str(root), str(partial))
-            git(partial, "checkout", "--quiet", "--detach", commit)
-            # The compiled library and its checksum are not committed.
-            for path in root.glob("src/_*_native*"):
-                shutil.copy(path, partial / "src")
-            partial.rename(self.folder)
-        cloned_commit = git(self.folder, "rev-parse", "HEAD")
-        if cloned_commit != commit:
-            commits = f"commit {cloned_commit[:10]}, not {commit[:10]}"
-            raise UserError(f"{self.folder} is a clone of {commits}: remove it")
+        clone_commit(root, self.folder, commit)
         git(self.folder, "checkout", "--quiet", "--", ".")
 
     def try_fault(self, fault: Fault, rounds: Iterable[Round]) -> Outcome:
