@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
-from bleuprint.corpus.alignment.align import Document, align, align_by_lengths
+from bleuprint.corpus.alignment.align import Document, align, align_by_lengths, length_ratio
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Bead, best_path
 from bleuprint.runtime import environment
@@ -112,12 +112,7 @@ def beads_by_lengths(documents: list[Document]) -> Iterator[list[Bead]]:
 
     This is the first of the two passes of the aligner.
     """
-    source_characters = 0
-    target_characters = 0
-    for document in documents:
-        source_characters += sum(len(line) for line in document.source)
-        target_characters += sum(len(line) for line in document.target)
-    ratio = target_characters / source_characters
+    ratio = length_ratio(documents)
     for document in documents:
         band = align_by_lengths(ratio, document).band
         yield best_path(band, LengthScorer.from_sentences(*document, ratio))

@@ -74,7 +74,7 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
         The beads of each document, in order. A bead is a group of source and target sentences that
         translate each other, mostly one of each. Each sentence is in one bead.
     """
-    ratio = _length_ratio(documents)
+    ratio = length_ratio(documents)
     # Each worker process calls `_first_pass` once. It returns the function that aligns a document.
     first_pass = map_parts(partial(_first_pass, ratio), documents, workers)
     posteriors = list(track(first_pass, "align sentences", len(documents), "documents"))
@@ -87,10 +87,13 @@ def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     yield from track(second_pass, "align sentences", len(documents), "documents")
 
 
-def _length_ratio(documents: Sequence[Document]) -> float:
+def length_ratio(documents: Sequence[Document]) -> float:
     """Return how many target characters correspond to one source character, on average.
 
     If all source or all target sentences are empty, this is 1.
+
+    Args:
+        documents: The documents with their source and target sentences.
     """
     source_length = 0
     target_length = 0
