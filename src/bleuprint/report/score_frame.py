@@ -81,6 +81,7 @@ class ScoreRow(NamedTuple):
         is_published: Whether it is a published number, whose texts are as printed.
     """
 
+    # What is scored, and the score.
     system: str
     corpus: str
     test: str
@@ -93,15 +94,18 @@ class ScoreRow(NamedTuple):
     ci_width: float
     units: float
     signature: str
+    # The comparison with the baseline.
     difference: float
     p: float
     p_holm: float
     standard_error: float
     difference_deviation: float
+    # The test set.
     source: str
     target: str
     lines: int
     references_sha256: str
+    # The costs of training, as means over seeds.
     seeds: int
     first_seed: int
     parameters: float
@@ -115,12 +119,14 @@ class ScoreRow(NamedTuple):
     training_flops_by_time: float
     mfu: float
     device: str | None
+    # The place of the row in the tables.
     baseline: str | None
     matches_too_few_4_grams: bool
     is_trained: bool
     task: str
     row_name: str
     why_untested: str
+    # What tables show.
     value_text: str
     score_text: str
     mark: str
