@@ -14,6 +14,7 @@ from bleuprint.config.optimization import (
     Updates,
     check_exactly_one,
 )
+from bleuprint.runtime.rounding import divide_rounding_up
 from bleuprint.runtime.schema import Count, Share
 
 Layers = Annotated[int, Interval(ge=1, le=10_000)]
@@ -278,10 +279,10 @@ class Train:
         """
         if self.tokens_per_update is not None:
             # An update may begin in one epoch and end in the next, so only the sum is rounded up.
-            return _divide_rounding_up(target_tokens * epochs, self.tokens_per_update)
+            return divide_rounding_up(target_tokens * epochs, self.tokens_per_update)
         # The last update of an epoch may be smaller, so each epoch is rounded up.
         assert self.sentences_per_update is not None, "checked by __post_init__"
-        return epochs * _divide_rounding_up(sentence_pairs, self.sentences_per_update)
+        return epochs * divide_rounding_up(sentence_pairs, self.sentences_per_update)
 
 
 @dataclass(frozen=True)
@@ -455,7 +456,7 @@ class System:
         if max_updates is not None:
             interval = getattr(self.train, interval_setting)
             # Rounded up, since the last checkpoint is saved at the end of the training.
-            saved_checkpoints = _divide_rounding_up(max_updates, interval)
+            saved_checkpoints = divide_rounding_up(max_updates, interval)
             kept_checkpoints = min(keep_limit, saved_checkpoints)
             if saved_checkpoints < averaged_checkpoints:
                 advice = f"lower train.{interval_setting} ({interval})"
@@ -480,8 +481,3 @@ class System:
         ):
             if value != needed_value:
                 raise ValueError(f"arithmetic portable needs {setting} {needed_value}, not {value}")
-
-
-def _divide_rounding_up(dividend: int, divisor: int) -> int:
-    """Return a quotient, rounded up to the next whole number."""
-    return -(-dividend // divisor)

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from bleuprint.dataset.batch import Batch, PairIds, Sentence
 from bleuprint.dataset.subwords.vocabulary import BOS, PAD
+from bleuprint.runtime.rounding import divide_rounding_up, round_up
 
 # The numbers of tokens and of sentences are rounded up to numbers with this many significant bits,
 # so that they grow by at most 1/16 and 1/2. With 400,000 pairs of lengths like in WMT14, 3% of the
@@ -83,7 +84,7 @@ class PackedBatch:
         longest = max(longest_source, longest_target)
         # Attention needs an upper bound of all lengths. Kernels are compiled for each bound, so it
         # is rounded up.
-        longest_bound = _divide_rounding_up(longest, _LENGTH_STEP) * _LENGTH_STEP
+        longest_bound = round_up(longest, _LENGTH_STEP)
         batch = cls(
             source=source,
             target=labels._replace(ids=_decoder_input(labels)),
@@ -151,7 +152,7 @@ def _rounded_size(lengths: NDArray[np.int64]) -> _RoundedSize:
     rounded_tokens = _round_up_to_bits(tokens + 1, _TOKEN_BITS)
     pad_tokens = rounded_tokens - tokens
     # With so many sentences of PAD, none is longer than the longest sentence of the batch.
-    needed_pad_sentences = int(_divide_rounding_up(pad_tokens, longest).max())
+    needed_pad_sentences = divide_rounding_up(int(pad_tokens.max()), longest)
     sentences = np.array(pair_count + needed_pad_sentences)
     rounded_sentences = int(_round_up_to_bits(sentences, _SENTENCE_BITS))
     pad_sentences = rounded_sentences - pair_count
@@ -180,13 +181,9 @@ def _round_up_to_bits(numbers: NDArray[np.int64], bits: int) -> Any:
     zero_digits = np.maximum(0, digits - bits).astype(np.int64)
     # A number with so many zeros at its end is a multiple of this power of 2.
     steps = 1 << zero_digits
-    return _divide_rounding_up(numbers, steps) * steps
-
-
-def _divide_rounding_up(numerator: Any, denominator: Any) -> Any:
-    """Divide positive integers, or arrays of them, and round up: 7 by 2 is 4."""
-    # `//` rounds down. Of the negative number that is rounding up: -7 // 2 is -4.
-    return -(-numerator // denominator)
+    # The remainder of a negative number is what is missing to the next multiple: -30 % 16 is 2.
+    missing = -numbers % steps
+    return numbers + missing
 
 
 def _map_side(function: Callable[[Tensor], Tensor], side: PackedSide) -> PackedSide:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from bleuprint.model.backends import has_slow_dropout
+from bleuprint.runtime.rounding import divide_rounding_up
 
 # The bits of a random number that decide about one element, and how many elements share a number.
 _BITS_PER_ELEMENT = 16
@@ -38,8 +39,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     # Each element draws one of 65,536 levels, and is dropped if the level is one of the lowest. At
     # least one level is kept, because the factor of kept elements would be infinite otherwise.
     dropped_levels = min(round(p * _LEVELS), _LEVELS - 1)
-    # Add one less than the divisor before `//`, to round up.
-    number_count = (x.numel() + _ELEMENTS_PER_NUMBER - 1) // _ELEMENTS_PER_NUMBER
+    number_count = divide_rounding_up(x.numel(), _ELEMENTS_PER_NUMBER)
     # Random bits: all values of a signed integer of 64 bits are equally probable.
     numbers = torch.empty(number_count, dtype=torch.int64).random_(-(2**63), None)
     # Read each number as four signed integers of 16 bits; the last number may have surplus ones.

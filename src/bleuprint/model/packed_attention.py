@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bleuprint.model.packed_attention_kernels import attention_backward, attention_forward
+from bleuprint.runtime.rounding import divide_rounding_up
 
 # The positions that a program computes, and the warps of 32 threads that run it.
 _TILE = 32
@@ -243,6 +244,6 @@ def _grid(offsets: Tensor, longest: int, heads: int) -> tuple[int, int, int]:
         longest: A number of tokens that no sentence exceeds.
         heads: The number of heads.
     """
-    tiles = (longest + _TILE - 1) // _TILE  # Rounded up.
+    tiles = divide_rounding_up(longest, _TILE)
     sentences = len(offsets) - 1
     return sentences, tiles, heads

@@ -6,6 +6,8 @@ Dimensions in shapes: the sentences in a batch, the positions of each, rows, and
 from torch import Tensor
 from torch.nn import functional
 
+from bleuprint.runtime.rounding import round_up
+
 # The number of sentences, and the number of positions of each.
 Size = tuple[int, int]
 
@@ -68,8 +70,7 @@ def aligned_rows(matrix: Tensor) -> Tensor:
     Returns:
         A view with more rows; the matrix itself if not enough memory follows it.
     """
-    # Add one less than the multiple before `//`, to round up.
-    row_count = (len(matrix) + GPU_ROW_MULTIPLE - 1) // GPU_ROW_MULTIPLE * GPU_ROW_MULTIPLE
+    row_count = round_up(len(matrix), GPU_ROW_MULTIPLE)
     # How many elements there are from the start of the weight to the end of its memory.
     elements_in_memory = matrix.untyped_storage().size() // matrix.itemsize
     available_elements = elements_in_memory - matrix.storage_offset()

@@ -10,6 +10,7 @@ from torch import Tensor
 from bleuprint.config.system import Train
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import format_bytes
+from bleuprint.runtime.rounding import divide_rounding_up
 from bleuprint.training import checkpoint
 
 
@@ -71,8 +72,8 @@ def checkpoints_kept(settings: Train, updates: int | None) -> KeptCheckpoints:
             at_most=max(settings.keep_last + settings.keep_best, 1),
         )
     # A checkpoint is saved after each interval, and after the last update, even if that ends no
-    # interval. So the quotient is rounded up: -(-a // b) is a / b rounded up.
-    saved = -(-updates // settings.save_interval)
+    # interval.
+    saved = divide_rounding_up(updates, settings.save_interval)
     last = min(settings.keep_last, saved)
     validations = updates // settings.validate_interval
     best = min(settings.keep_best, validations)

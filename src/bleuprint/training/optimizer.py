@@ -16,6 +16,7 @@ from torch.optim.sgd import sgd
 from bleuprint.config.system import Train
 from bleuprint.model.precision import use_copies
 from bleuprint.model.rows import GPU_ROW_MULTIPLE
+from bleuprint.runtime.rounding import round_up
 from bleuprint.training.loss_scale import LossScale
 
 # On CPUs, parameters begin at multiples of this many elements. The gaps are 0 and stay 0.
@@ -278,15 +279,9 @@ def _aligned_size(parameter: Tensor) -> int:
     multiple of 64 rows (GPUs). So zeros follow a parameter up to such a multiple.
     """
     if parameter.device.type == "cpu":
-        return _round_up(parameter.numel(), _ALIGNED_ELEMENTS)
+        return round_up(parameter.numel(), _ALIGNED_ELEMENTS)
     row_elements = parameter[0].numel()
-    return _round_up(len(parameter), GPU_ROW_MULTIPLE) * row_elements
-
-
-def _round_up(number: int, step: int) -> int:
-    """Round a number up to a multiple of `step`."""
-    # Floor division of the negative number rounds up.
-    return -(-number // step) * step
+    return round_up(len(parameter), GPU_ROW_MULTIPLE) * row_elements
 
 
 def ema_weights(state: dict[str, Tensor], decay: float, updates: int) -> dict[str, Tensor]:
