@@ -13,7 +13,7 @@ from pandas.testing import assert_frame_equal
 
 import result_trees as trees
 from bleuprint.config.experiment import load_settings
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.decoding.copied_translations import copy_translations
 from bleuprint.report import frame, report
 from bleuprint.report.compare import compare
@@ -223,7 +223,7 @@ def test_results_json_says_what_an_external_system_is(experiment_with_external):
 
 
 def test_costs_csv_contains_no_external_system(experiment_with_external):
-    costs = pd.read_csv(experiment_with_external.root / frame.COSTS_CSV)
+    costs = pd.read_csv(experiment_with_external.root / COSTS_CSV)
 
     assert set(costs.system) == {"tiny", "small"}
 

@@ -12,10 +12,10 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import result_trees as trees
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.report.frame import RUN_COLUMNS, load
 from bleuprint.report.records import collect
-from bleuprint.report.training_costs import COSTS_CSV, costs_csv, with_training_costs
+from bleuprint.report.training_costs import costs_csv, with_training_costs
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
 

@@ -15,6 +15,8 @@ from bleuprint.config.pair_name import PairName
 
 # All settings, with inherited ones and defaults; DVC compares its values.
 RESOLVED = Path("reports", "resolved.json")
+# The measured costs of the training runs, committed for clones that have not trained themselves.
+COSTS_CSV = Path("reports", "costs.csv")
 # The name of the file in a corpus's folder of statistics.
 STATISTICS = "statistics.json"
 

@@ -59,8 +59,9 @@ _KEYS = (
     _Key("sources", "same_source", lambda pair: pair.source),
     _Key("targets", "same_target", lambda pair: pair.target),
 )
-# The rules for sides 1 and 2 of a pair, as HeldOutSentences numbers them.
-_OVERLAP_RULES = ("source_held_out", "target_held_out")
+# The rules that drop pairs with a sentence of a validation or test set, for sides 1 and 2 of a pair
+# (HeldOutSentences numbers the sides).
+OVERLAP_RULES = ("source_held_out", "target_held_out")
 # The file of a shard with the held-out side of each pair, one byte per pair.
 _HELD_OUT_FILE = "held-out"
 
@@ -184,7 +185,7 @@ class Deduplication(Step):
         duplicate_rules = tuple(key.rule for key in self.keys)
         if self.settings.decontaminate == "none":
             return duplicate_rules
-        return duplicate_rules + _OVERLAP_RULES
+        return duplicate_rules + OVERLAP_RULES
 
     def find_rules_of_pairs(self, parts: Sequence[Path], scratch: Path) -> npt.NDArray[np.uint8]:
         """Find out which rule, if any, drops each pair of the training text.

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.pipeline.dvc_lock import LOCK, LockFile, print_note_if_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
 from bleuprint.report.frame import RESULTS, Records, read
 from bleuprint.report.revision import revision_files
 from bleuprint.report.same_results import ResultPair, compare_records
-from bleuprint.report.training_costs import COSTS_CSV
 from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted, list_first

@@ -12,9 +12,9 @@ from typing import Self
 
 import pandas as pd
 
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.report.results_file import MetricRow, RunRow, read_results
-from bleuprint.report.training_costs import COSTS_CSV, with_training_costs
+from bleuprint.report.training_costs import with_training_costs
 from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.foreign_text import clean_value, spreadsheet_cell
 from bleuprint.scoring.minimum_for_test import MIN_SENTENCES

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.report import dvc_plots, notes, pivot_tables, score_tables
 from bleuprint.report.cost_columns import COUNTED_COSTS, costs_table
 from bleuprint.report.frame import REPORTS, RESULTS, Records, csv_text
@@ -19,7 +19,7 @@ from bleuprint.report.records import collect
 from bleuprint.report.render import bullets, latex, markdown
 from bleuprint.report.score_frame import computed_scores, score_frame
 from bleuprint.report.table import Table, text_table
-from bleuprint.report.training_costs import COSTS_CSV, costs_csv
+from bleuprint.report.training_costs import costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.errors import UserError

@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.runtime.file_errors import report_as_damage
 from bleuprint.runtime.regular_files import check_regular_file
 from bleuprint.runtime.wording import counted
 from bleuprint.tracking.timings import read_training_cost
 
-# The measured costs of a project, committed for clones that have no timings/.
-COSTS_CSV = Path("reports", "costs.csv")
 # The measured columns with their types, which hold even where every value is missing. The columns
 # `processes` and `threads` are text: a training that two machines did has `1 + 2` of them.
 COST_DTYPES = {

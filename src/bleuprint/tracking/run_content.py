@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.paths import Run
+from bleuprint.config.paths import COSTS_CSV, Run
 from bleuprint.runs.results import Results
 from bleuprint.runtime.file_errors import report_as_damage
 from bleuprint.runtime.regular_files import sha256_of
@@ -25,9 +25,6 @@ from bleuprint.tracking.runs import UNKNOWN, Point, RunDescription
 from bleuprint.tracking.timings import read_training_cost
 from bleuprint.training.history import Curves
 
-# The table with the training times of the committed results. A clone that has pulled the results
-# has not measured them itself.
-_COSTS_TABLE = Path("reports", "costs.csv")
 # The metric that counts the lines with any output error. It is the only error count that a run
 # shows: all twelve of them would hide the scores in MLflow's comparisons.
 _LINES_WITH_ERRORS = "test_lines_with_errors"
@@ -278,9 +275,9 @@ def _find_measurement(run: Run, training_sha256: str) -> Measurement | None:
             versions=measured_here.versions,
             commit=measured_here.commit,
         )
-    if not _COSTS_TABLE.exists():
+    if not COSTS_CSV.exists():
         return None
-    with report_as_damage(_COSTS_TABLE), _COSTS_TABLE.open(encoding="utf-8", newline="") as file:
+    with report_as_damage(COSTS_CSV), COSTS_CSV.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["training_sha256"] == training_sha256 and row["train_seconds"]:
                 return Measurement(

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bleuprint.corpus.dedup import OVERLAP_RULES
 from bleuprint.corpus.steps.filter_stats import STAGES, SetCounts, filter_stats_by_stage
 from bleuprint.report.table import DASH, Table, text_table
 
 # Rules that move pairs to a validation or test set, and so out of the training text.
 HELD_OUT_RULES = ("drawn_for_valid", "drawn_for_test")
-# Rules that drop pairs with a sentence of a validation or test set.
-_OVERLAP_RULES = ("source_held_out", "target_held_out")
 _FIRST_STAGE = STAGES[0]
 
 
@@ -42,7 +41,7 @@ class PairCounts:
     @property
     def overlap(self) -> int:
         """The pairs that were dropped because a validation or test set has one of its sentences."""
-        return sum(self.dropped.get(rule, 0) for rule in _OVERLAP_RULES)
+        return sum(self.dropped.get(rule, 0) for rule in OVERLAP_RULES)
 
 
 class StageCounts(NamedTuple):
