@@ -118,4 +118,4 @@ def test_models_are_compiled_by_default_on_gpus_for_which_triton_works(
     monkeypatch.setattr(backends, "which", lambda name: name if has_c_compiler else None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
 
-    assert train_step.compiles(torch.device(device)) == is_compiled
+    assert backends.compiles_by_default(torch.device(device)) == is_compiled

@@ -12,6 +12,7 @@ processors or GPUs. What the choices are:
   attention; on CPUs, for tests, sentence by sentence.
 - Attention of a decoding step (kv_cache.py) and the best continuations (decoding/beam_search.py):
   native/search.cpp or torch, on CPUs.
+- Compiled layers (training/train_step.py), on GPUs.
 - The loss (training/loss.py): native/loss.cpp or torch, on CPUs.
 
 With portable arithmetic (arithmetic.py) every choice is the one that gives the same bits on all
@@ -52,6 +53,8 @@ _NATIVE_VECTOR = 8
 # native/search.cpp keeps the best continuations sorted by insertion, which is fast for so many.
 _MAX_NATIVE_CONTINUATIONS = 64
 
+# The lowest compute capability of the GPUs for which torch.compile generates code (by Triton).
+_MIN_COMPILE_CAPABILITY = (7, 0)
 # The module of torch's flash attention over packed sentences, the least compute capability of a GPU
 # that it needs, and the head sizes that it takes: multiples, up to the largest.
 FLASH_ATTENTION = "torch.nn.attention.varlen"
@@ -234,6 +237,21 @@ def has_triton() -> bool:
 
 # Looked up once, outside of functions: torch.compile cannot trace a search of the file system.
 _HAS_TRITON = has_triton()
+
+
+def compiles_by_default(device: torch.device) -> bool:
+    """Return whether to use torch.compile on a device: on GPUs that Triton supports.
+
+    torch.compile generates its GPU code with Triton.
+
+    Args:
+        device: The device that trains.
+    """
+    return (
+        device.type == "cuda"
+        and has_triton()
+        and torch.cuda.get_device_capability(device) >= _MIN_COMPILE_CAPABILITY
+    )
 
 
 def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:

@@ -20,7 +20,7 @@ from torch import Tensor
 from bleuprint.config.system import Train
 from bleuprint.dataset.batching import PlannedUpdate
 from bleuprint.dataset.packed_batch import PackedBatch, TrainingBatch
-from bleuprint.model.backends import has_triton
+from bleuprint.model.backends import compiles_by_default
 from bleuprint.model.flops import training_flops
 from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.group import Group
@@ -49,8 +49,6 @@ COMPILER = "inductor"
 # reaches 2e14 FLOP/s, launching 12 compiled layers and their gradients kernel by kernel took 50 ms.
 # For larger batches, graphs would occupy memory and save no time.
 _LAUNCH_FLOPS = 1e13
-# The lowest compute capability of the GPUs that torch compiles for (by Triton).
-_MIN_COMPILE_CAPABILITY = (7, 0)
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,10 @@ class TrainStep:
         self._last_norm = 0.0
         model.activation_dtype = ACTIVATION_DTYPES.get(settings.precision)
         torch.set_float32_matmul_precision(_MATMUL_PRECISION[settings.precision])
-        model.is_compiled = compiles(group.device) if settings.compile is None else settings.compile
+        is_compiled = settings.compile
+        if is_compiled is None:
+            is_compiled = compiles_by_default(group.device)
+        model.is_compiled = is_compiled
         if model.is_compiled:
             # Layer by layer saves time: all encoder layers share one compiled function, and so do
             # all decoder layers.
@@ -457,18 +458,6 @@ class TrainStep:
         return UserError(
             f"{message}: lower the learning rate (train.lr_schedule) or lengthen its warmup"
         )
-
-
-def compiles(device: torch.device) -> bool:
-    """Return whether to use torch.compile on a device: on GPUs that Triton supports.
-
-    torch.compile generates its GPU code with Triton.
-    """
-    return (
-        device.type == "cuda"
-        and has_triton()
-        and torch.cuda.get_device_capability(device) >= _MIN_COMPILE_CAPABILITY
-    )
 
 
 @contextmanager
