@@ -9,13 +9,13 @@ Writes data/bpe/CORPUS/own.
 
 from bleuprint.config import paths
 from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.dataset.learn_vocabulary import learn_segmentation
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.json_files import write_json
-from bleuprint.text.parallel import TextFolder
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
-    tokens = TextFolder(paths.corpus_folder(corpus_name, "tokens"), corpus.source, corpus.target)
+    tokens = text_of_stage("tokens", corpus_name, corpus)
     output_folder = paths.vocabulary_folder(corpus_name, None)
     other_corpus = corpus.vocabulary.of
     if other_corpus is not None:

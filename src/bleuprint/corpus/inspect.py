@@ -23,6 +23,7 @@ from bleuprint.corpus.download.download import Sample, download_corpus
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.split import split_folder
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.corpus.steps.filter_stats import NothingLeft, SetCounts, read_filter_stats
 from bleuprint.corpus.steps.shard import WholeText
 from bleuprint.corpus.steps.sharded import Step, run_step
@@ -148,11 +149,7 @@ def _download_other_held_out(
         root: The temporary project folder to write to.
     """
     for other_name, other_pair in settings.other_language_pairs(name).items():
-        cleaned = TextFolder(
-            path=paths.corpus_folder(other_name, "clean", root),
-            source=other_pair.source,
-            target=other_pair.target,
-        )
+        cleaned = text_of_stage("clean", other_name, other_pair, root)
         held_out_files = replace(other_pair.files, train={})
         filter_stats = paths.filter_stats_file(other_name, "download", root)
         download_corpus(other_name, held_out_files, cleaned, filter_stats, downloads)
@@ -224,7 +221,7 @@ def _split_sample(name: str, corpus: Corpus, root: Path, workers: int) -> TextFo
     Raises:
         UserError: The sample has too few pairs.
     """
-    filtered = TextFolder(paths.corpus_folder(name, "filter", root), corpus.source, corpus.target)
+    filtered = text_of_stage("filter", name, corpus, root)
     split = filtered.with_path(paths.corpus_folder(name, "split", root))
     split_folder(
         corpus=name,

@@ -11,6 +11,7 @@ from pathlib import Path
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.misalignment import Misfit, PairClues
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.parallel import TextFolder
@@ -130,11 +131,7 @@ def _overlaps_of_held_out(name: str, corpus: Corpus, root: Path) -> tuple[Overla
         corpus: The settings of the corpus.
         root: The project folder.
     """
-    split = TextFolder(
-        path=paths.corpus_folder(name, "split", root),
-        source=corpus.source,
-        target=corpus.target,
-    )
+    split = text_of_stage("split", name, corpus, root)
     sources = {}
     for set_name in split.held_out():
         sources[set_name] = [pair.source for pair in split.pairs(set_name)]

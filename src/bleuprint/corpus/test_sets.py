@@ -16,6 +16,7 @@ from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
 from bleuprint.corpus.set_findings import find_problems
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
@@ -124,11 +125,7 @@ def describe_test_sets(name: str, corpus: Corpus, root: Path = Path()) -> None:
         corpus: The settings of the corpus.
         root: The project folder; by default the current folder.
     """
-    split = TextFolder(
-        path=paths.corpus_folder(name, "split", root),
-        source=corpus.source,
-        target=corpus.target,
-    )
+    split = text_of_stage("split", name, corpus, root)
     tokenized = split.with_path(paths.corpus_folder(name, "tokens", root))
     has_words = corpus.tokenize.name != "characters"
     descriptions = dict[str, SetDescription]()

@@ -7,9 +7,10 @@ from typing import Self
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import TRANSLATIONS, TranslationFile
-from bleuprint.config.paths import Run, corpus_folder
+from bleuprint.config.paths import Run
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.decoding.translation_record import TRANSLATION
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
@@ -18,7 +19,7 @@ from bleuprint.runtime.regular_files import describe_non_file, sha256_of
 from bleuprint.runtime.schema import read_record, to_json_value
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
-from bleuprint.text.parallel import TextFolder, count_lines, write_lines
+from bleuprint.text.parallel import count_lines, write_lines
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def copy_translations(settings: Settings, run: Run, root: Path = Path()) -> None
     """
     system = settings.external_systems_on(run.corpus)[run.system]
     corpus = settings.corpus(run.corpus)
-    tokens = TextFolder(corpus_folder(run.corpus, "tokens", root), corpus.source, corpus.target)
+    tokens = text_of_stage("tokens", run.corpus, corpus, root)
     results = root / run.results_folder
     with atomic_folder(results / "hypotheses") as unfinished:
         for test, file in system.translations.items():

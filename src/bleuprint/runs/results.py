@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, corpus_folder
+from bleuprint.config.paths import Run
 from bleuprint.config.runs import training_settings_sha256
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.decoding.copied_translations import CopiedTranslations
 from bleuprint.decoding.translation_record import TRANSLATION, TranslationRecord
@@ -120,8 +121,7 @@ class Results:
     def texts(self) -> TextFolder:
         """The training, validation and test texts of the corpus."""
         corpus = self.settings.corpus(self.run.corpus)
-        split = corpus_folder(self.run.corpus, "split", self.root)
-        return TextFolder(split, corpus.source, corpus.target)
+        return text_of_stage("split", self.run.corpus, corpus, self.root)
 
     @cached_property
     def tests(self) -> list[str]:

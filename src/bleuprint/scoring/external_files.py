@@ -6,14 +6,15 @@ from pathlib import Path
 
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import TranslationFile
-from bleuprint.config.paths import Run, corpus_folder
+from bleuprint.config.paths import Run
 from bleuprint.config.runs import scored_runs
 from bleuprint.config.setting_place import place_of_setting
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.decoding.copied_translations import place_of_file, read_translations
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import as_mapping, load_located_yaml
 from bleuprint.scoring.file_warnings import file_warnings
-from bleuprint.text.parallel import TextFolder, count_lines, read_lines
+from bleuprint.text.parallel import count_lines, read_lines
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _problems(settings: Settings, test_file: _TestFile, root: Path) -> Iterator[
     test = test_file.test
     translations = read_translations(test_file.file, run, test, root)
     corpus = settings.corpus(run.corpus)
-    texts = TextFolder(corpus_folder(run.corpus, "split", root), corpus.source, corpus.target)
+    texts = text_of_stage("split", run.corpus, corpus, root)
     sources, references = texts.files(f"test.{test}")
     source_lines: list[str] = []
     reference_lines: list[str] = []

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bleuprint.config.experiment import Settings
-from bleuprint.config.paths import Run, corpus_folder
+from bleuprint.config.paths import Run
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.corpus.test_sets import translated_test_sets
 from bleuprint.text.parallel import TextFolder
 
@@ -48,8 +49,7 @@ def files_of_test_sets(
     Raises:
         UserError: A test set that params.yaml names does not exist.
     """
-    corpus = settings.corpus(run.corpus)
-    texts = TextFolder(corpus_folder(run.corpus, "split", root), corpus.source, corpus.target)
+    texts = text_of_stage("split", run.corpus, settings.corpus(run.corpus), root)
     results = root / run.results_folder
     files = {}
     for test in translated_test_sets(settings, run.system, run.corpus, texts):

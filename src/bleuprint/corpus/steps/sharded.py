@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.corpus.steps.directions import join_pairs, texts_of_all_pairs
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
 from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
@@ -176,11 +177,7 @@ def step_files(
     """
     return StepFiles(
         corpus=name,
-        input_text=TextFolder(
-            path=paths.corpus_folder(name, input_folder, root),
-            source=corpus.source,
-            target=corpus.target,
-        ),
+        input_text=text_of_stage(input_folder, name, corpus, root),
         output=paths.corpus_folder(name, output_folder, root),
         filter_stats_path=paths.filter_stats_file(name, stage, root),
     )
