@@ -335,18 +335,18 @@ def run_plain_loop(folder: Path, merges: int) -> None:
         rewrite_lines(folder / f"bpe.{language}", folder / f"ids.{language}", number_units)
 
 
-def rewrite_lines(before: Path, after: Path, change: Callable[[str], str]) -> None:
+def rewrite_lines(input_path: Path, output_path: Path, change: Callable[[str], str]) -> None:
     """Change each line of a file, write it to another file, and print the lines per second."""
     start = time.monotonic()
     lines_written = 0
     with (
-        before.open(encoding="utf-8", newline="\n") as lines,
-        after.open("w", encoding="utf-8", newline="\n") as output,
+        input_path.open(encoding="utf-8", newline="\n") as lines,
+        output_path.open("w", encoding="utf-8", newline="\n") as output,
     ):
         for line in lines:
             output.write(change(line.rstrip("\n")) + "\n")
             lines_written += 1
-    print_rate(after.name, lines_written, start)
+    print_rate(output_path.name, lines_written, start)
 
 
 def print_rate(label: str, number: int, start: float) -> None:

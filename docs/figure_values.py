@@ -236,7 +236,9 @@ def worked_attention() -> WorkedAttention:
         # the same, and the fourth is 0.
         layer.out_proj.weight.copy_(torch.eye(4, 3))
     recorded_weights: list[torch.Tensor] = []
-    layout = PaddedLayout(size=(1, len(inputs)), fill=False, recorded_weights=recorded_weights)
+    layout = PaddedLayout(
+        size=(1, len(inputs)), rounds_up_rows=False, recorded_weights=recorded_weights
+    )
     with torch.inference_mode():
         queries, keys, values = layer.project_qkv(layout.rows(inputs[None]), layout)
         outputs = layer(layout.rows(inputs[None]), layout)[: len(inputs), :3]

@@ -39,22 +39,22 @@ def fill_tables(readme: str, root: Path = Path()) -> str:
         readme: The text of README.md.
         root: The project's root.
     """
-    before, published_head, after = readme.partition("\n## On real text\n")
+    text_before, published_head, text_after = readme.partition("\n## On real text\n")
     # The section begins with the old table, which is dropped. It ends at an empty line.
-    _, rest = re.split(r"(?m)(?<=\n)\n(?!\|)", after.lstrip("\n"), maxsplit=1)
+    _, rest = re.split(r"(?m)(?<=\n)\n(?!\|)", text_after.lstrip("\n"), maxsplit=1)
     table_lines = list(_PUBLISHED_TABLE_HEAD)
     for recipe in REAL:
         table_lines += published_rows(recipe, root)
     table = "\n".join(table_lines)
-    text = f"{before}{published_head}\n{table}\n\n{rest}"
-    before, recipes_head, recipes = text.partition("\n## Recipes\n")
+    text = f"{text_before}{published_head}\n{table}\n\n{rest}"
+    text_before, recipes_head, recipes = text.partition("\n## Recipes\n")
     lines = []
     for line in recipes.split("\n"):
         # The row of a recipe begins with its name: | `phrasebook` | ...
         match = re.match(r"\| `([\w-]+)` \| ", line)
         lines.append(recipe_row(line, match[1], root) if match else line)
     recipes = "\n".join(lines)
-    return f"{before}{recipes_head}{recipes}"
+    return f"{text_before}{recipes_head}{recipes}"
 
 
 def report_of(recipe: str, root: Path) -> Path:

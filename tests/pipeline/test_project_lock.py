@@ -285,7 +285,7 @@ def test_a_process_in_dvcs_list_of_writers_keeps_others_out(project, sleep_proce
     assert runner.process == sleep_process.pid
     with (
         pytest.raises(UserError, match=r"^sleep 600 \("),
-        project_lock.hold_project("bleuprint reproduce", wait=False),
+        project_lock.hold_project("bleuprint reproduce", should_wait=False),
     ):
         pass
 
@@ -305,7 +305,7 @@ def test_a_dead_dvc_is_recognized_when_its_process_id_is_used_again(
     assert runners == []
     with (
         pytest.raises(UserError, match="rwlock"),
-        project_lock.hold_project("bleuprint reproduce", wait=False),
+        project_lock.hold_project("bleuprint reproduce", should_wait=False),
     ):
         pass
 
@@ -317,7 +317,7 @@ def test_the_entry_of_a_process_that_has_ended_is_ignored(project, sleep_process
     sleep_process.kill()
     sleep_process.wait()
 
-    with project_lock.hold_project("bleuprint reproduce", wait=False):
+    with project_lock.hold_project("bleuprint reproduce", should_wait=False):
         runners = project_lock._dvc_runners(project.root)
 
     assert runners == []

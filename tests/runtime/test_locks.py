@@ -64,7 +64,7 @@ def test_a_lock_held_by_another_is_an_error_for_a_command_that_does_not_wait(tmp
     )
 
     with FileLock(path), pytest.raises(UserError, match=expected):
-        FileLock(path).acquire_or_notify("x: another run", wait=False)
+        FileLock(path).acquire_or_notify("x: another run", should_wait=False)
 
 
 def test_a_command_that_waits_for_a_lock_prints_a_note_and_then_acquires_it(

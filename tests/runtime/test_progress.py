@@ -95,7 +95,7 @@ def test_without_a_total_a_line_shows_only_count_and_rate(clock, capsys):
 
 def test_a_silent_progress_prints_nothing(clock, capsys):
     """With several processes for one work, a single process shows the progress."""
-    sentences = Progress("translate", total=10, unit="sentences", silent=True)
+    sentences = Progress("translate", total=10, unit="sentences", is_silent=True)
 
     clock.now += 100
     sentences.advance(5)

@@ -136,7 +136,7 @@ def _split(outputs, workers):
         corpus=_CORPUS,
         settings=Split(valid=0.2, test=0.2, seed=1),
         decontaminate=DEDUP.decontaminate,
-        before=outputs.text("filter"),
+        filtered_text=outputs.text("filter"),
         split=outputs.root / "split",
         filter_stats_path=outputs.filter_stats("split"),
         workers=workers,
@@ -159,7 +159,7 @@ def _tokenizing(outputs, tokenize, edits, given_sets):
         filter_stats_path=outputs.filter_stats("tokenize"),
         settings=tokenize,
         edits=edits,
-        given=given_sets,
+        published_sets=given_sets,
     )
 
 

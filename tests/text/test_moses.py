@@ -146,7 +146,7 @@ def test_a_small_cache_of_words_does_not_change_the_tokens(monkeypatch):
     """
     monkeypatch.setattr(memoize, "MAX_WORDS", 3)
     monkeypatch.setattr(memoize, "MAX_LENGTH", 6)
-    tokenizer = Moses("en", hyphens=False, escape=False)
+    tokenizer = Moses("en", splits_at_hyphens=False, escapes_xml=False)
     sentence = "No. 5 (isn't) Ann's, no. five is. (isn't) unfortunately, Ann's. No. Five"
 
     expected = tokens_of_sacremoses(sentence, "en")
@@ -167,7 +167,7 @@ FRENCH_EXAMPLE = ("L'ami d'Anne n'a qu'un vélo.", "L' ami d' Anne n' a qu' un v
     [("de", *GERMAN_EXAMPLE), ("en", *ENGLISH_EXAMPLE), ("fr", *FRENCH_EXAMPLE)],
 )
 def test_a_sentence_is_split_into_tokens(language, sentence, tokens):
-    tokenizer = Moses(language, hyphens=False, escape=False)
+    tokenizer = Moses(language, splits_at_hyphens=False, escapes_xml=False)
 
     assert tokenizer.tokenize(sentence) == tokens.split()
 
@@ -176,13 +176,13 @@ def test_a_sentence_is_split_into_tokens(language, sentence, tokens):
     ("language", "sentence", "tokens"), [("de", *GERMAN_EXAMPLE), ("fr", *FRENCH_EXAMPLE)]
 )
 def test_tokens_are_joined_to_the_sentence(language, sentence, tokens):
-    tokenizer = Moses(language, hyphens=False, escape=False)
+    tokenizer = Moses(language, splits_at_hyphens=False, escapes_xml=False)
 
     assert tokenizer.detokenize(tokens.split()) == sentence
 
 
 def test_without_escape_entities_are_neither_written_nor_read():
-    tokenizer = Moses("en", hyphens=False, escape=False)
+    tokenizer = Moses("en", splits_at_hyphens=False, escapes_xml=False)
 
     assert tokenizer.tokenize("a & b | [c]") == ["a", "&", "b", "|", "[", "c", "]"]
     assert tokenizer.detokenize(["&lt;"]) == "&lt;"
@@ -190,7 +190,7 @@ def test_without_escape_entities_are_neither_written_nor_read():
 
 
 def test_with_escape_entities_are_written_and_read():
-    tokenizer = Moses("en", hyphens=False, escape=True)
+    tokenizer = Moses("en", splits_at_hyphens=False, escapes_xml=True)
     sentence = "a & b | [c] d's"
     tokens = ["a", "&amp;", "b", "&#124;", "&#91;", "c", "&#93;", "d", "&apos;s"]
 
@@ -200,14 +200,14 @@ def test_with_escape_entities_are_written_and_read():
 
 def test_one_level_of_escapes_is_undone():
     """The text &lt; was escaped to &amp;lt; and must not become <."""
-    tokenizer = Moses("en", hyphens=False, escape=True)
+    tokenizer = Moses("en", splits_at_hyphens=False, escapes_xml=True)
 
     assert tokenizer.detokenize(["&amp;lt;"]) == "&lt;"
 
 
 def test_hyphens_in_words_are_split_and_joined_again():
     """The token @-@ marks a hyphen inside a word."""
-    tokenizer = Moses("en", hyphens=True, escape=True)
+    tokenizer = Moses("en", splits_at_hyphens=True, escapes_xml=True)
     sentence = 'a four-year-old - not "well-known"'
     tokens = "a four @-@ year @-@ old - not &quot; well @-@ known &quot;"
 
@@ -216,7 +216,7 @@ def test_hyphens_in_words_are_split_and_joined_again():
 
 
 def test_without_the_option_hyphens_in_words_are_not_split():
-    tokenizer = Moses("en", hyphens=False, escape=True)
+    tokenizer = Moses("en", splits_at_hyphens=False, escapes_xml=True)
 
     assert tokenizer.tokenize("well-known") == ["well-known"]
 
@@ -251,6 +251,6 @@ def test_sacremoses_fails_at_a_czech_hyphen_after_an_apostrophe():
 )
 def test_czech_hyphens_after_an_apostrophe_are_joined(tokens, sentence):
     """At such tokens, sacremoses fails with a TypeError (see the test before)."""
-    tokenizer = Moses("cs", hyphens=False, escape=True)
+    tokenizer = Moses("cs", splits_at_hyphens=False, escapes_xml=True)
 
     assert tokenizer.detokenize(tokens) == sentence

@@ -148,7 +148,7 @@ PLAIN_WORDS = ["the", "Ab", "well-known", "No.", "Dr.", "5", "2.5", "x,", "y.", 
 def test_plain_sentences_have_the_tokens_of_moses(language, words):
     """Where nothing can be lost, the tokens are those that papers use."""
     sentence = " ".join(words)
-    moses = Moses(language, hyphens=False, escape=False)
+    moses = Moses(language, splits_at_hyphens=False, escapes_xml=False)
 
     assert tokenizer(language).tokenize(sentence) == moses.tokenize(sentence)
 

@@ -69,7 +69,7 @@ def test_white_space_is_removed_from_the_tokens(language, sentence, tokens):
 
 def test_the_option_white_space_writes_spaces_as_tokens_of_visible_signs():
     """␠ is a space, ⍽ a no-break space, ␉ a tab and ␣ other white space."""
-    tokenizer = our_spacy.Spacy("de", white_space=True)
+    tokenizer = our_spacy.Spacy("de", keeps_white_space=True)
 
     tokens = tokenizer.tokenize(" Ein  Hund\u00a0\t.\u2003")
 
@@ -81,7 +81,7 @@ def test_the_option_white_space_writes_spaces_as_tokens_of_visible_signs():
 @pytest.mark.parametrize(("language", "size"), [("de", 8015), ("en", 6192)])
 def test_vocabularies_of_multi30k_have_the_sizes_of_a_published_course(language, size):
     """The notebook of the course prints these sizes."""
-    tokenizer = our_spacy.Spacy(language, white_space=True)
+    tokenizer = our_spacy.Spacy(language, keeps_white_space=True)
     counts: Counter[str] = Counter()
     path = mirror_path(MULTI30K) / f"train.{language}.gz"
 

@@ -65,7 +65,7 @@ def test_a_logit_that_is_not_finite_makes_the_loss_not_finite(fused_loss, logit)
     """A training ends with an error then; a finite loss would hide that it diverged."""
     logits = torch.tensor([[0.0, logit, 1.0]], device=DEVICE)
     labels = torch.tensor([1], device=DEVICE)
-    distribution = TargetDistribution(other=0.01, label=0.97, pad=0.01)
+    distribution = TargetDistribution(other_token=0.01, label=0.97, pad=0.01)
 
     loss, _ = fused_loss(logits, labels, 3, distribution)
 

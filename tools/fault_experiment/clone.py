@@ -153,7 +153,7 @@ class Clone:
             else:
                 failed = {failure.test}
             if failed.isdisjoint(remaining):
-                log = self._beside("log")
+                log = self._sibling_path("log")
                 raise UserError(f"{log}: pytest failed without a fault: {failure.message}")
             failing |= failed
             # Tests that passed before the failure run again. Which ones they are is unknown, since
@@ -168,15 +168,15 @@ class Clone:
         if not tests:
             return None
         # Outside the clone: some tests check that Git finds no new files in it.
-        cache = self._beside("cache")
-        log = self._beside("log")
+        cache = self._sibling_path("cache")
+        log = self._sibling_path("log")
         shutil.rmtree(cache, ignore_errors=True)
         command = [sys.executable, "-m", "pytest", "--exitfirst", "--verbose", "--tb=short"]
         command += ["-p", "no:xdist"]
         command += ["-o", f"cache_dir={cache}"]
         command += ["-o", f"faulthandler_timeout={SECONDS_PER_TEST}"]
         command += ["-o", "faulthandler_exit_on_timeout=true"]
-        command += ["--basetemp", str(self._beside("tmp"))]
+        command += ["--basetemp", str(self._sibling_path("tmp"))]
         command += [f"--deselect={test}" for test in sorted(self.failing_tests)]
         with log.open("w", encoding="utf-8") as output:
             status = self._run([*command, *tests], output.fileno())
@@ -234,7 +234,7 @@ class Clone:
         search_path = f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}"
         return {**os.environ, "PATH": search_path, "PYTHONPATH": str(self.folder / "src")}
 
-    def _beside(self, suffix: str) -> Path:
+    def _sibling_path(self, suffix: str) -> Path:
         """Return a path beside the clone, such as copy-0.log."""
         return self.folder.with_name(f"{self.folder.name}.{suffix}")
 

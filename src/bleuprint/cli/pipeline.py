@@ -137,7 +137,7 @@ def _read_plan() -> "list[PlannedStage]":
     # Outside of a project this raises UserError, before a lock file is created there.
     load_settings()
     with (
-        hold_project("bleuprint plan", writes=False),
+        hold_project("bleuprint plan", writes_outputs=False),
         show_elapsed_time("plan: reading what has changed"),
     ):
         return planned_stages()

@@ -205,10 +205,10 @@ def _comparison_with_commit(settings: Settings) -> str:
         return "Nothing to compare with: no results of this experiment are committed."
     counts = _ResultCounts(
         total=len(own_records.runs),
-        same=sum(pair.is_same for pair in pairs_of_results),
-        different=sum(not pair.is_same for pair in pairs_of_results),
-        new=len(own_records.runs) - len(pairs_of_results),
-        gone=len(committed_records.runs) - len(pairs_of_results),
+        equal=sum(pair.is_same for pair in pairs_of_results),
+        differing=sum(not pair.is_same for pair in pairs_of_results),
+        uncommitted=len(own_records.runs) - len(pairs_of_results),
+        missing=len(committed_records.runs) - len(pairs_of_results),
     )
     return _describe_counts(counts, committed_place)
 
@@ -234,17 +234,17 @@ class _ResultCounts:
 
     Attributes:
         total: The results of the last run.
-        same: Results that are equal to the byte in both.
-        different: Results that both have, but that are not equal.
-        new: Results of the last run that are not committed.
-        gone: Committed results that the last run does not have.
+        equal: Results that are equal to the byte in both.
+        differing: Results that both have, but that are not equal.
+        uncommitted: Results of the last run that are not committed.
+        missing: Committed results that the last run does not have.
     """
 
     total: int
-    same: int
-    different: int
-    new: int
-    gone: int
+    equal: int
+    differing: int
+    uncommitted: int
+    missing: int
 
 
 def _describe_counts(counts: _ResultCounts, committed_place: str) -> str:
@@ -256,19 +256,19 @@ def _describe_counts(counts: _ResultCounts, committed_place: str) -> str:
         counts: The numbers of results.
         committed_place: Where the committed results are: `HEAD`, or a folder.
     """
-    are_all_the_same = counts.same == counts.total and counts.gone == 0
+    are_all_the_same = counts.equal == counts.total and counts.missing == 0
     if are_all_the_same:
         return f"Same results as {committed_place}: translations and scores are equal to the byte."
-    if counts.different:
-        parts = [f"{counts.different} of {counts.total} results differ from {committed_place}"]
+    if counts.differing:
+        parts = [f"{counts.differing} of {counts.total} results differ from {committed_place}"]
     else:
-        parts = [f"{counts.same} of {counts.total} results equal {committed_place} to the byte"]
-    if counts.new:
-        parts.append(f"{counts.new} {is_or_are(counts.new)} new")
-    if counts.gone:
-        parts.append(f"{counts.gone} of {committed_place} {is_or_are(counts.gone)} missing")
+        parts = [f"{counts.equal} of {counts.total} results equal {committed_place} to the byte"]
+    if counts.uncommitted:
+        parts.append(f"{counts.uncommitted} {is_or_are(counts.uncommitted)} new")
+    if counts.missing:
+        parts.append(f"{counts.missing} of {committed_place} {is_or_are(counts.missing)} missing")
     line = f"{'; '.join(parts)}."
-    if counts.different:
+    if counts.differing:
         line += f" To see where: bleuprint verify {committed_place}"
     return line
 

@@ -227,7 +227,7 @@ def _split_sample(name: str, corpus: Corpus, root: Path, workers: int) -> TextFo
         corpus=name,
         settings=corpus.split,
         decontaminate=corpus.dedup.decontaminate,
-        before=filtered,
+        filtered_text=filtered,
         split=split.path,
         filter_stats_path=paths.filter_stats_file(name, "split", root),
         workers=workers,

@@ -223,12 +223,12 @@ class _SameText:
     Attributes:
         first: The data set and the name of a text in the settings, such as `train.europarl`.
         second: The same of a later text.
-        in_source_alone: Whether only the sources are the same.
+        is_in_source_only: Whether only the sources are the same.
     """
 
     first: str
     second: str
-    in_source_alone: bool
+    is_in_source_only: bool
 
     @property
     def first_set(self) -> str:
@@ -249,7 +249,7 @@ class _SameText:
                 training text.
         """
         similarity = "are the same text"
-        if self.in_source_alone:
+        if self.is_in_source_only:
             similarity = "have the same source file"
         first_key = settings_key(corpus, self.first)
         second_key = settings_key(corpus, self.second)
@@ -278,7 +278,7 @@ class _SameText:
                 "checkpoints would be chosen by the sentences that the table scores; give another "
                 "one"
             )
-        if self.in_source_alone:
+        if self.is_in_source_only:
             return ""
         return "the table would score it twice"
 
@@ -303,7 +303,7 @@ def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
         if not _has_same_source(first_text, second_text):
             continue
         has_same_target = _has_same_target(first_text, second_text)
-        yield _SameText(first_key, second_key, in_source_alone=not has_same_target)
+        yield _SameText(first_key, second_key, is_in_source_only=not has_same_target)
 
 
 def _has_same_source(first: Text, second: Text) -> bool:

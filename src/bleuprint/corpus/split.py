@@ -55,7 +55,7 @@ def split_folder(
     corpus: str,
     settings: Split,
     decontaminate: Decontaminate,
-    before: TextFolder,
+    filtered_text: TextFolder,
     split: Path,
     filter_stats_path: Path,
     workers: int,
@@ -70,7 +70,7 @@ def split_folder(
         settings: How many pairs to draw, and the sampling seed.
         decontaminate: How sentences of two sets are compared: "exact", "normalized" (without case
             and punctuation), or "none", which drops no training pairs.
-        before: The folder with the filtered text.
+        filtered_text: The folder with the filtered text.
         split: The folder to write.
         filter_stats_path: The file for the filtering statistics: how many pairs were kept, drawn
             and dropped.
@@ -81,29 +81,31 @@ def split_folder(
     """
     settings_sha256 = fingerprint.of_settings(settings, decontaminate)
     filter_stats = FilterStats("split", corpus, settings_sha256, RULES)
-    existing_sets = before.held_out()
+    existing_sets = filtered_text.held_out()
     has_all_sets = "valid" in existing_sets and len(existing_sets) > 1
     # The training text of a zero-shot direction is empty, so that nothing can be drawn from it.
-    is_empty = before.count("train") == 0
+    is_empty = filtered_text.count("train") == 0
     with atomic_folder(split) as unfinished:
-        after = before.with_path(unfinished)
+        split_text = filtered_text.with_path(unfinished)
         if has_all_sets or is_empty:
-            copy_sets(before, after, ["train"], filter_stats)
+            copy_sets(filtered_text, split_text, ["train"], filter_stats)
         else:
-            set_of_pair = _draw_sets(corpus, settings, before, existing_sets, workers)
+            set_of_pair = _draw_sets(corpus, settings, filtered_text, existing_sets, workers)
             held_out = HeldOutSentences(decontaminate)
             # This also fills `held_out` with the sentences of the drawn sets.
-            _write_drawn_sets(before, after, set_of_pair, held_out, filter_stats)
-            held_out_sides = _find_held_out_sides(corpus, before, held_out, workers)
+            _write_drawn_sets(filtered_text, split_text, set_of_pair, held_out, filter_stats)
+            held_out_sides = _find_held_out_sides(corpus, filtered_text, held_out, workers)
             rule_of_pair = _combine_rules(set_of_pair, held_out_sides)
-            write_kept(before, after, rule_of_pair, RULES, filter_stats.add_set("train"))
-        copy_sets(before, after, existing_sets, filter_stats)
+            write_kept(
+                filtered_text, split_text, rule_of_pair, RULES, filter_stats.add_set("train")
+            )
+        copy_sets(filtered_text, split_text, existing_sets, filter_stats)
         filter_stats.write(filter_stats_path)
 
 
 def _write_drawn_sets(
-    before: TextFolder,
-    after: TextFolder,
+    filtered_text: TextFolder,
+    split_text: TextFolder,
     set_of_pair: npt.NDArray[np.uint8],
     held_out: HeldOutSentences,
     filter_stats: FilterStats,
@@ -114,8 +116,8 @@ def _write_drawn_sets(
     dropped.
 
     Args:
-        before: The folder with the filtered text.
-        after: The folder to write to.
+        filtered_text: The folder with the filtered text.
+        split_text: The folder to write to.
         set_of_pair: The set that each pair is drawn for: `_TRAIN`, `_VALID` or `_TEST`, (pairs,).
         held_out: An empty collection, to which the sentences of both sets are added.
         filter_stats: The statistics to which the kept and dropped pairs of the sets are added.
@@ -123,12 +125,16 @@ def _write_drawn_sets(
     for set_name, set_number in ((DRAWN_TEST_SET, _TEST), ("valid", _VALID)):
         is_drawn = set_of_pair == set_number
         if is_drawn.any():
-            _write_drawn_set(before, after, set_name, is_drawn, held_out, filter_stats)
-            held_out.add(after.pairs(set_name))
+            _write_drawn_set(filtered_text, split_text, set_name, is_drawn, held_out, filter_stats)
+            held_out.add(split_text.pairs(set_name))
 
 
 def _draw_sets(
-    corpus: str, settings: Split, before: TextFolder, existing_sets: Sequence[str], workers: int
+    corpus: str,
+    settings: Split,
+    filtered_text: TextFolder,
+    existing_sets: Sequence[str],
+    workers: int,
 ) -> npt.NDArray[np.uint8]:
     """Choose the training pairs that become the validation and test sets which a corpus lacks.
 
@@ -140,7 +146,7 @@ def _draw_sets(
     Args:
         corpus: The name of the corpus, for messages.
         settings: How many pairs to draw, and the sampling seed.
-        before: The folder with the filtered text.
+        filtered_text: The folder with the filtered text.
         existing_sets: The names of the validation and test sets that the corpus has.
         workers: The number of processes.
 
@@ -150,7 +156,7 @@ def _draw_sets(
     Raises:
         UserError: The corpus has too few pairs, or none is left for the validation set.
     """
-    pair_count = before.count("train")
+    pair_count = filtered_text.count("train")
     valid_interval = None if "valid" in existing_sets else settings.every
     valid_count, test_count = _counts_to_draw(corpus, settings, pair_count, existing_sets)
     set_of_pair = np.full(pair_count, _TRAIN, np.uint8)
@@ -158,7 +164,9 @@ def _draw_sets(
         first_valid = valid_interval - 1  # The n-th pair has the index n - 1.
         set_of_pair[first_valid::valid_interval] = _VALID
     if valid_count + test_count > 0:
-        indices_by_hash = _sort_by_hash(before, settings.seed, workers)  # Smallest hash first.
+        indices_by_hash = _sort_by_hash(
+            filtered_text, settings.seed, workers
+        )  # Smallest hash first.
         set_of_pair[indices_by_hash[:test_count]] = _TEST
         set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
     # Of a small text, all validation pairs may have been drawn for the test set as well.
@@ -246,8 +254,8 @@ def _block_hasher(seed: int) -> Callable[[Block], bytes]:
 
 
 def _write_drawn_set(
-    before: TextFolder,
-    after: TextFolder,
+    filtered_text: TextFolder,
+    split_text: TextFolder,
     set_name: str,
     is_drawn: npt.NDArray[np.bool_],
     held_out: HeldOutSentences,
@@ -258,16 +266,16 @@ def _write_drawn_set(
     A drawn pair is dropped if one of its sentences is in a set that was drawn before.
 
     Args:
-        before: The folder with the filtered text.
-        after: The folder to write to.
+        filtered_text: The folder with the filtered text.
+        split_text: The folder to write to.
         set_name: The set to write, such as `valid`.
         is_drawn: Whether each training pair was drawn for this set, (pairs,).
         held_out: The sentences of the sets that were drawn before.
         filter_stats: The statistics to which the kept and dropped pairs of the set are added.
     """
     counts = filter_stats.add_set(set_name)
-    with after.writer(set_name) as writer:
-        for block in before.blocks("train"):
+    with split_text.writer(set_name) as writer:
+        for block in filtered_text.blocks("train"):
             first_index = block.first - 1  # `first` counts from 1.
             is_drawn_in_block = is_drawn[first_index : first_index + len(block)]
             if not is_drawn_in_block.any():

@@ -23,15 +23,15 @@ class Tokenizing(FilterStep):
     Attributes:
         settings: The settings of the tokenizer.
         edits: The edits of the stage clean.
-        given: The names of the sets that were published with the corpus. The stage clean left the
-            held-out ones as they are, so the edits are applied to them here: the model must read
-            them in the form of its training text.
+        published_sets: The names of the sets that were published with the corpus. The stage clean
+            left the held-out ones as they are, so the edits are applied to them here: the model
+            must read them in the form of its training text.
     """
 
     stage = "tokenize"
     settings: Tokenize
     edits: Edits
-    given: frozenset[str]
+    published_sets: frozenset[str]
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
@@ -58,7 +58,7 @@ class Tokenizing(FilterStep):
             filter_stats_path=files.filter_stats_path,
             settings=corpus.tokenize,
             edits=corpus.clean,
-            given=frozenset(corpus.files.set_names()),
+            published_sets=frozenset(corpus.files.set_names()),
         )
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
@@ -75,8 +75,8 @@ class Tokenizing(FilterStep):
         Returns:
             The tokenized pairs, and their number.
         """
-        # `given` are the published sets; other sets were drawn from the training text.
-        was_cleaned = name == "train" or name not in self.given
+        # Sets other than the published ones were drawn from the training text.
+        was_cleaned = name == "train" or name not in self.published_sets
         tokenized_sides = []
         for language, sentences in zip(self.input_text.languages, block.sentences(), strict=True):
             if self.edits and not was_cleaned:

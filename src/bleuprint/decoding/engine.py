@@ -76,7 +76,7 @@ class Engine:
         """
         empty_output = Hypothesis(tokens=[], score=0.0, log_prob=0.0)
         outputs: NBest = [[empty_output] for _ in lengths]
-        bar = Progress(progress or "", len(lengths), "sentences", silent=progress is None)
+        bar = Progress(progress or "", len(lengths), "sentences", is_silent=progress is None)
         nonempty_rows = np.flatnonzero(lengths > 1)
         bar.advance(len(lengths) - len(nonempty_rows))
         for batch, batch_outputs in self._search_batches(sources, lengths, nonempty_rows, best):

@@ -32,15 +32,16 @@ class PaddedLayout(NamedTuple):
     Attributes:
         size: The number of sentences, and the number of positions of each.
         mask: False at padding, (batch, 1, 1, positions); None if nothing is masked.
-        fill: Whether rows of zeros are added, so that batches have fewer different numbers of rows:
-            the library oneDNN compiles a kernel for each. Compiled layers and GPUs do not need it.
+        rounds_up_rows: Whether rows of zeros are added, so that batches have fewer different
+            numbers of rows: the library oneDNN compiles a kernel for each. Compiled layers and GPUs
+            do not need it.
         recorded_weights: A list to which `attend` appends the weights of attention to these
             sentences, (batch, heads, query positions, positions); None records nothing.
     """
 
     size: Size
     mask: Tensor | None = None
-    fill: bool = True
+    rounds_up_rows: bool = True
     recorded_weights: list[Tensor] | None = None
 
     def rows(self, x: Tensor) -> Tensor:
@@ -50,9 +51,9 @@ class PaddedLayout(NamedTuple):
             x: The batch, (sentences, positions, columns).
 
         Returns:
-            The rows, (rows, columns); with rows of zeros at the end if `fill` is True.
+            The rows, (rows, columns); with rows of zeros at the end if `rounds_up_rows` is True.
         """
-        return pad_rows(x) if self.fill else x.flatten(0, 1)
+        return pad_rows(x) if self.rounds_up_rows else x.flatten(0, 1)
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
         """Split rows into sentences and heads, as torch's attention takes them.

@@ -60,21 +60,23 @@ def edit_check(entry: Entry, script: str, arguments: list[str]) -> Callable[[], 
 
 
 def _edited_key(
-    keys: Iterable[tuple[str, ...]], before: Mapping[str, Any], after: Mapping[str, Any]
+    keys: Iterable[tuple[str, ...]],
+    start_content: Mapping[str, Any],
+    current_content: Mapping[str, Any],
 ) -> str | None:
     """Return the first setting whose value differs between two versions of reports/resolved.json.
 
     Args:
         keys: The keys to compare, each as the names on the way to a nested value, such as
             ("corpora", "own", "clean").
-        before: The content of the file at the start of the stage.
-        after: The content of the file now.
+        start_content: The content of the file at the start of the stage.
+        current_content: The content of the file now.
 
     Returns:
         The key with dots between the names; None if no value differs.
     """
     for names in keys:
-        if _nested_value(before, names) != _nested_value(after, names):
+        if _nested_value(start_content, names) != _nested_value(current_content, names):
             return ".".join(names)
     return None
 

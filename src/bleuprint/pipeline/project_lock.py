@@ -79,7 +79,9 @@ class Runner:
 
 
 @contextmanager
-def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterator[None]:
+def hold_project(
+    program: str, should_wait: bool = True, writes_outputs: bool = True
+) -> Iterator[None]:
     """Lock the project for a `with` block, so that no other program runs its stages meanwhile.
 
     Stages of two programs would overwrite each other's outputs. Two locks are needed: one file lock
@@ -88,12 +90,13 @@ def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterat
 
     Args:
         program: The name of this program, for the messages of programs that have to wait.
-        wait: Whether to print a note and wait while another program runs stages; otherwise this is
-            an error.
-        writes: Whether this program writes outputs of stages; if not, `dvc repro` may run, too.
+        should_wait: Whether to print a note and wait while another program runs stages; otherwise
+            this is an error.
+        writes_outputs: Whether this program writes outputs of stages; if not, `dvc repro` may run,
+            too.
 
     Raises:
-        UserError: Another program runs stages, and `wait` is false.
+        UserError: Another program runs stages, and `should_wait` is false.
     """
     work = environment.work_folder()
     work.mkdir(parents=True, exist_ok=True)
@@ -104,13 +107,13 @@ def hold_project(program: str, wait: bool = True, writes: bool = True) -> Iterat
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            _announce_wait_or_raise(_holder_of(lock, description_file), wait)
+            _announce_wait_or_raise(_holder_of(lock, description_file), should_wait)
             lock.acquire()  # Without a timeout, so this waits.
         stack.callback(lock.release)
         this_process = Runner(program, os.getpid(), node(), time.time())
         description_file.write_text(format_json(asdict(this_process)), encoding="utf-8")
         stack.callback(description_file.unlink, missing_ok=True)
-        stack.enter_context(_lock_for_dvc(environment.project_root(), wait, writes))
+        stack.enter_context(_lock_for_dvc(environment.project_root(), should_wait, writes_outputs))
         yield
 
 
@@ -130,16 +133,16 @@ def other_runner() -> Runner | None:
     return None
 
 
-def _announce_wait_or_raise(runner: Runner, wait: bool) -> None:
+def _announce_wait_or_raise(runner: Runner, should_wait: bool) -> None:
     """Print a note that this process waits for another one; raise UserError if it may not wait.
 
     The caller does the waiting.
 
     Args:
         runner: The other process, which runs stages of this project.
-        wait: Whether this process may wait.
+        should_wait: Whether this process may wait; otherwise this is an error.
     """
-    if not wait:
+    if not should_wait:
         raise UserError(
             f"{runner.busy_message()}. Start this again when it has ended. {runner.stop_advice()}"
         )
@@ -199,7 +202,7 @@ def _without_folder(command: str) -> str:
     return f"{PurePosixPath(program).name} {arguments}".strip()
 
 
-def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
+def _lock_for_dvc(root: Path, should_wait: bool, writes_outputs: bool) -> ExitStack:
     """Wait until `dvc repro` runs no stage, and keep it from running one from then on.
 
     The file .dvc/tmp/rwlock lists which process writes which outputs. `dvc repro` refuses to write
@@ -208,8 +211,9 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
 
     Args:
         root: The project's folder.
-        wait: Whether to wait while `dvc repro` runs a stage; otherwise this is a UserError.
-        writes: Whether to list this process. If not, `dvc repro` may run stages at the same time.
+        should_wait: Whether to wait while `dvc repro` runs a stage; otherwise this is a UserError.
+        writes_outputs: Whether this process writes outputs of stages, so that it is listed. If not,
+            `dvc repro` may run stages at the same time.
 
     Returns:
         A context manager that removes this process from the list at its end.
@@ -223,13 +227,13 @@ def _lock_for_dvc(root: Path, wait: bool, writes: bool) -> ExitStack:
             # a stage runs, but such a stage is in the list.
             dvc_runners = _dvc_runners(root)
             if not dvc_runners:
-                if writes:
+                if writes_outputs:
                     stack.enter_context(_listed_as_writer(repo))
                 # At its end, the `with` block releases DVC's global lock, and would also remove
                 # this process from the list. `pop_all` prevents that: it moves the removal to a
                 # new stack, which the caller ends later.
                 return stack.pop_all()
-        _announce_wait_or_raise(dvc_runners[0], wait)
+        _announce_wait_or_raise(dvc_runners[0], should_wait)
         _wait_for_end(dvc_runners[0].process)
 
 

@@ -134,17 +134,17 @@ class Rule:
         """Return the SHA-256 of command and settings, so that Snakemake sees a change of them."""
         return self.stage(wildcards).digest
 
-    def _stage_name(self, before: str, after: str) -> str:
+    def _stage_name(self, opening: str, closing: str) -> str:
         """Return the name of a job's stage in DVC, with wildcards for system, corpus and seed.
 
         In a path, Snakemake writes a wildcard as {system}: `train@{system}-{corpus}-{seed}`. In a
         message, it writes {wildcards.system} instead.
 
         Args:
-            before: The text before the name of each wildcard: `{` or `{wildcards.`.
-            after: The text after the name of each wildcard: `}`.
+            opening: The text before the name of each wildcard: `{` or `{wildcards.`.
+            closing: The text after the name of each wildcard: `}`.
         """
-        values = "-".join(f"{before}{name}{after}" for name in self.wildcards)
+        values = "-".join(f"{opening}{name}{closing}" for name in self.wildcards)
         # Without wildcards, DVC's stage has the name of the entry, such as `report`.
         return f"{self.name}@{values}" if values else self.name
 

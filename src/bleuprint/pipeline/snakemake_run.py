@@ -202,7 +202,7 @@ class Jobs:
 
         A killed Snakemake leaves its lock files, and finished stages that DVC has not recorded.
         """
-        self._project_lock.enter_context(hold_project("snakemake", wait=False))
+        self._project_lock.enter_context(hold_project("snakemake", should_wait=False))
         atexit.register(self._end)
         unlock_after_kill()
         if finished_marks():

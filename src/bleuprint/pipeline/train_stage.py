@@ -381,4 +381,4 @@ def _lock_work_folder(work: Path, group: Group) -> AbstractContextManager[object
     # lock is the same for all systems with this training.
     lock = FileLock(work.with_name(f"{work.suffix}.lock"))
     held = f"{work}: another process is running this training"
-    return lock.acquire_or_notify(held, wait=group.size == 1)
+    return lock.acquire_or_notify(held, should_wait=group.size == 1)

@@ -272,7 +272,7 @@ def early_ends(runs: pd.DataFrame, root: Path = Path()) -> dict[Run, EarlyEnd]:
 
 
 def early_end_notes(
-    runs: pd.DataFrame, root: Path = Path(), *, only_warnings: bool = False
+    runs: pd.DataFrame, root: Path = Path(), *, skips_runs_without_warning: bool = False
 ) -> Iterator[str]:
     """Yield a note for each training run that ended early because validation no longer improved.
 
@@ -281,10 +281,10 @@ def early_end_notes(
     Args:
         runs: The table of runs in results.json, a row for each run and test set.
         root: The project's folder.
-        only_warnings: Whether to skip the runs without a warning.
+        skips_runs_without_warning: Whether only runs with a warning get a note.
     """
     for run, early_end in early_ends(runs, root).items():
-        if only_warnings and not early_end.warning:
+        if skips_runs_without_warning and not early_end.warning:
             continue
         warning = f"; {early_end.warning}" if early_end.warning else ""
         yield f"{run.system} on {run.corpus}, seed {run.seed}, {early_end}{warning}."

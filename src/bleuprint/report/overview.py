@@ -111,7 +111,7 @@ def _warning_lines(records: Records) -> list[str]:
     warnings = [
         *notes.file_warning_notes(records),
         *notes.bleu_ceiling_notes(records.runs),
-        *notes.early_end_notes(records.runs, only_warnings=True),
+        *notes.early_end_notes(records.runs, skips_runs_without_warning=True),
     ]
     return ["", *map(wrap, warnings)]
 

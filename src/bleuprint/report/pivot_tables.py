@@ -121,7 +121,7 @@ def _table_and_counts(
         count = _unit_count(rows[0], unit)
         if count:
             counts[column] = Cell(f"{count:,.0f}", count)
-    return builder.build(scores, mark_baseline=False), counts
+    return builder.build(scores, marks_baseline=False), counts
 
 
 def _columns_in_order(table: Table, pivot_columns: Sequence[PivotColumn]) -> list[Column]:

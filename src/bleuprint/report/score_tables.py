@@ -59,14 +59,14 @@ class TableBuilder:
         for row_name, cell in cells.items():
             self.cells_by_row.setdefault(row_name, {})[column] = cell
 
-    def build(self, scores: pd.DataFrame, mark_baseline: bool) -> Table:
+    def build(self, scores: pd.DataFrame, marks_baseline: bool) -> Table:
         """Return the table, with a row for each system and each published number.
 
         Args:
             scores: Scores of the systems of the table, which decide its rows and their order.
-            mark_baseline: Whether to show the baseline as `Baseline: base`.
+            marks_baseline: Whether to show the baseline as `Baseline: base`.
         """
-        baselines = _baseline_names(scores) if mark_baseline else set()
+        baselines = _baseline_names(scores) if marks_baseline else set()
         rows = []
         for score in score_rows(scores.drop_duplicates("row_name")):
             name = display_name(score)
@@ -118,7 +118,7 @@ def score_table(
         scores = computed_scores(scores)
     builder = TableBuilder()
     _add_columns(builder, scores, metrics, costs, metrics_without_difference)
-    return builder.build(scores, mark_baseline=True)
+    return builder.build(scores, marks_baseline=True)
 
 
 def tables_by_test_set(
@@ -156,7 +156,7 @@ def wide_bleu_table(scores: pd.DataFrame) -> Table:
                 if column in cells_of_row:
                     cells[row_name] = cells_of_row[column]
             wide_table.add(replace(column, group=f"{task}, {test}"), cells)
-    return wide_table.build(scores, mark_baseline=True)
+    return wide_table.build(scores, marks_baseline=True)
 
 
 def measured_scores(scores: pd.DataFrame) -> list[str]:

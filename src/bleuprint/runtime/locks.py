@@ -49,25 +49,25 @@ class FileLock(filelock.FileLock):
         super().__init__(lock_file, timeout=timeout, fallback_to_soft=False)
 
     def acquire_or_notify(
-        self, holder_message: str, wait: bool = True
+        self, holder_message: str, should_wait: bool = True
     ) -> AbstractContextManager[object]:
         """Acquire the lock; if another process holds it, print a note and wait for that process.
 
         Args:
             holder_message: What the other process is, such as "another run of this project".
-            wait: Whether to wait. If not, an error is raised instead.
+            should_wait: Whether to wait. If not, an error is raised instead.
 
         Returns:
             A context for `with`, which releases the lock at its end.
 
         Raises:
-            UserError: Another process has the lock, and `wait` is False.
+            UserError: Another process has the lock, and `should_wait` is False.
         """
         try:
             return self.acquire(timeout=0)
         except filelock.Timeout:
             message = f"{holder_message}{self._advice_to_end_holder()}"
-        if not wait:
+        if not should_wait:
             raise UserError(f"{message}; when it has ended, run the same command again")
         print_message(f"{message}: waiting for it", "note")
         return self.acquire()

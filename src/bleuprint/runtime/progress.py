@@ -39,7 +39,7 @@ class Progress:
     """
 
     def __init__(
-        self, label: str, total: int | None, unit: str, start: int = 0, silent: bool = False
+        self, label: str, total: int | None, unit: str, start: int = 0, is_silent: bool = False
     ) -> None:
         """Begin to show progress: as a bar on a terminal, otherwise as a line from time to time.
 
@@ -49,7 +49,7 @@ class Progress:
             unit: The items, in the plural, such as `pairs`; `B` for bytes.
             start: How many items were finished before, such as the updates of a training that is
                 continued now.
-            silent: Whether to show nothing, because another process of the same work does.
+            is_silent: Whether to show nothing, because another process of the same work does.
         """
         self._label = printable(label)
         self._total = total
@@ -59,10 +59,10 @@ class Progress:
         self._start_time = time.monotonic()
         self._last_line_time = self._start_time
         is_terminal = sys.stderr.isatty()
-        has_bar = is_terminal and SHARED_TERMINAL not in os.environ and not silent
+        has_bar = is_terminal and SHARED_TERMINAL not in os.environ and not is_silent
         self._bar = _bar(self._label, total, unit, start) if has_bar else None
-        self._is_silent = silent
-        self._has_lines = not has_bar and not silent
+        self._is_silent = is_silent
+        self._has_lines = not has_bar and not is_silent
         self._seconds_between_lines = (
             SECONDS_BETWEEN_TERMINAL_LINES if is_terminal else SECONDS_BETWEEN_LOG_LINES
         )

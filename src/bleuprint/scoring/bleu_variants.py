@@ -93,7 +93,7 @@ def moses_tokenized(lines: Sequence[str], language: str) -> list[str]:
     """
     from bleuprint.text.moses import Moses
 
-    moses = Moses(language, hyphens=False, escape=False)
+    moses = Moses(language, splits_at_hyphens=False, escapes_xml=False)
     return [" ".join(moses.tokenize(line)) for line in lines]
 
 

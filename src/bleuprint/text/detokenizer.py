@@ -314,7 +314,7 @@ def _replace_all_but_spaces(joined: str, characters: str) -> str:
         Such as "Er „ja!“".
     """
     new_characters = iter(characters)
-    return "".join(" " if old == " " else next(new_characters) for old in joined)
+    return "".join(" " if character == " " else next(new_characters) for character in joined)
 
 
 def _stand_in_mark(character: str) -> str:

@@ -45,23 +45,23 @@ class Moses:
     A language whose abbreviations sacremoses does not know uses those of English.
     """
 
-    def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
+    def __init__(self, language: str, splits_at_hyphens: bool, escapes_xml: bool) -> None:
         """Create the tokenizer and the detokenizer of sacremoses, and an empty cache of tokens.
 
         Args:
             language: The code of the language, such as `de`.
-            hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
-            escape: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
+            splits_at_hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
+            escapes_xml: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
         """
         self._sacremoses = _make_fast_sacremoses(language)
         self._tokenize_with_sacremoses: Callable[..., Tokens] = partial(
             self._sacremoses.tokenize,
-            aggressive_dash_splits=hyphens,
-            escape=escape,
+            aggressive_dash_splits=splits_at_hyphens,
+            escape=escapes_xml,
         )
         # sacremoses never splits a word that consists of these characters alone.
         word_characters = self._sacremoses.IsAlnum
-        if not hyphens:
+        if not splits_at_hyphens:
             word_characters += "-"
         self._word_characters = frozenset(word_characters)
         self._lower_case_letters = frozenset(self._sacremoses.IsLower)
@@ -72,7 +72,7 @@ class Moses:
         # Calls `_tokenize_chunk` for each key that it does not contain yet.
         self._tokens_by_key = BoundedCache(self._tokenize_chunk)
         self._detokenizer = MosesDetokenizer(language)
-        self._escape = escape
+        self._escapes_xml = escapes_xml
 
     def tokenize(self, sentence: str) -> Tokens:
         """Split a sentence into the tokens of sacremoses, the Moses tokenizer.
@@ -98,7 +98,7 @@ class Moses:
         XML entities become characters first, if `tokenize` writes them.
         """
         text = " ".join(tokens)
-        if self._escape:
+        if self._escapes_xml:
             text = self._detokenizer.unescape_xml(text)
         if self._detokenizer.lang == "cs":
             # At some Czech dashes, sacremoses would raise a TypeError.

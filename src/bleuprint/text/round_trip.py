@@ -63,17 +63,17 @@ class RoundTripMoses(Moses):
     one of them; French has spaces before ? ! : ; % and inside « ».
     """
 
-    def __init__(self, language: str, hyphens: bool, escape: bool) -> None:
+    def __init__(self, language: str, splits_at_hyphens: bool, escapes_xml: bool) -> None:
         """Create the tokenizer of sacremoses, and a detokenizer, with which its tokens are tested.
 
         Args:
             language: The code of the language, such as `de`.
-            hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
-            escape: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
+            splits_at_hyphens: Whether words are split at hyphens: a-b becomes a @-@ b.
+            escapes_xml: Whether & < > ' " | [ ] are written as XML entities, such as &amp;.
         """
         # sacremoses must not write XML entities: its tokens are first compared with the sentence.
         # `tokenize` writes the entities afterwards.
-        super().__init__(language, hyphens, escape=False)
+        super().__init__(language, splits_at_hyphens, escapes_xml=False)
         if language in ELIDING:
             # sacremoses splits after an apostrophe (l' homme) only in French and Italian. Catalan
             # and Irish need the same, and its rules for French are right for all of them.
@@ -85,7 +85,7 @@ class RoundTripMoses(Moses):
         self._is_french = language == "fr"
         self._trial_detokenizer = Detokenizer(language)
         self._line_by_key = BoundedCache(self._chunk_line)
-        self._escape = escape
+        self._escapes_xml = escapes_xml
         self._escaped_tokens = BoundedCache(self._sacremoses.escape_xml)
 
     def tokenize(self, sentence: str) -> Tokens:
@@ -106,7 +106,7 @@ class RoundTripMoses(Moses):
         if has_sentence_marks:
             chunks = [self._tokens_by_key[key] for key in keys]
             tokens = self._repair_sentence(chunks)
-        if self._escape:
+        if self._escapes_xml:
             return [self._escaped_tokens[token] for token in tokens]
         return tokens
 
@@ -138,7 +138,7 @@ class RoundTripMoses(Moses):
         """
         tokens = self._tokens_by_key[key]
         line = " ".join(tokens)
-        needs_sentence = self._escape or not _SENTENCE_MARKS.isdisjoint(tokens)
+        needs_sentence = self._escapes_xml or not _SENTENCE_MARKS.isdisjoint(tokens)
         return f"{_NEEDS_SENTENCE}{line}" if needs_sentence else line
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ class RoundTripMoses(Moses):
 
         XML entities become characters first, if `tokenize` writes them.
         """
-        if self._escape:
+        if self._escapes_xml:
             tokens = self._detokenizer.unescape_xml(" ".join(tokens)).split(" ")
         return self._trial_detokenizer.detokenize(tokens)
 
@@ -198,7 +198,7 @@ class RoundTripMoses(Moses):
             All tokens, in the attempt with the fewest wrong spaces. If tokens still change in the
             last attempt, each chunk is one token.
         """
-        tokens, is_complete = _repair(chunks, self._wrong_gaps_in_chunk, only_first=False)
+        tokens, is_complete = _repair(chunks, self._wrong_gaps_in_chunk, stops_after_first=False)
         if is_complete:
             return tokens
         return [merge_tokens(tokens_of_chunk) for tokens_of_chunk in chunks]
@@ -217,7 +217,7 @@ class RoundTripMoses(Moses):
         Returns:
             The tokens of the sentence, in the attempt with the fewest wrong spaces.
         """
-        tokens, _ = _repair(chunks, self._wrong_gaps, only_first=True)
+        tokens, _ = _repair(chunks, self._wrong_gaps, stops_after_first=True)
         return tokens
 
     def _wrong_gaps_in_chunk(self, spaced: SpacedTokens) -> set[int]:
@@ -253,14 +253,14 @@ class RoundTripMoses(Moses):
 def _repair(
     chunks: Sequence[Sequence[str]],
     find_wrong_gaps: Callable[[SpacedTokens], set[int]],
-    only_first: bool,
+    stops_after_first: bool,
 ) -> tuple[Tokens, bool]:
     """Change tokens until they are joined without wrong spaces, or for a number of attempts.
 
     Args:
         chunks: The tokens of each chunk, that is, of each text between two spaces.
         find_wrong_gaps: Joins tokens as a test, and returns between which of them a space is wrong.
-        only_first: Whether each attempt repairs only the first wrong gap.
+        stops_after_first: Whether each attempt repairs only the first wrong gap.
 
     Returns:
         All tokens, in the attempt with the fewest wrong spaces; and whether the attempts came to an
@@ -274,7 +274,7 @@ def _repair(
         if fewest_wrong is None or len(wrong_gaps) < fewest_wrong:
             best_tokens = spaced.tokens
             fewest_wrong = len(wrong_gaps)
-        repaired = spaced.repaired(sorted(wrong_gaps), only_first)
+        repaired = spaced.repaired(sorted(wrong_gaps), stops_after_first)
         if repaired is None:
             return best_tokens, True
         spaced = repaired

@@ -127,7 +127,7 @@ class SpacedTokens:
                 gaps.add(gap)
         return gaps
 
-    def repaired(self, wrong_gaps: Sequence[int], only_first: bool) -> Self | None:
+    def repaired(self, wrong_gaps: Sequence[int], stops_after_first: bool) -> Self | None:
         """Change tokens so that the detokenizer joins them with the spaces of the sentence.
 
         There are two ways to repair a wrong gap. Two tokens are merged, so that no space can come
@@ -137,7 +137,7 @@ class SpacedTokens:
         Args:
             wrong_gaps: The positions between two tokens at which the detokenizer adds a wrong space
                 or omits one, in ascending order. Gap i follows token i.
-            only_first: Whether to repair only the first gap that can be repaired.
+            stops_after_first: Whether to repair only the first gap that can be repaired.
 
         Returns:
             The changed tokens with their spaces; None if no gap can be repaired.
@@ -151,7 +151,7 @@ class SpacedTokens:
             else:
                 marked_tokens.update(self._marked_token(gap))
             has_repair = bool(gaps_to_close or marked_tokens)
-            if only_first and has_repair:
+            if stops_after_first and has_repair:
                 break
         if gaps_to_close or marked_tokens:
             return self._with_repairs(gaps_to_close, marked_tokens)

@@ -31,19 +31,19 @@ _ONLY_WHITE_SPACE_SIGNS = re.compile("[\u2400-\u241f\u2420\u2423\u237d]+")
 class Spacy:
     """The tokenizer of `spacy.blank(language)`, and a detokenizer for its tokens."""
 
-    def __init__(self, language: str, white_space: bool = False) -> None:
+    def __init__(self, language: str, keeps_white_space: bool = False) -> None:
         """Create spaCy's tokenizer of a language, and Moses' detokenizer.
 
         Args:
             language: The code of the language, such as `de`.
-            white_space: Whether to keep spaCy's tokens of white space, such as the one for the
-                second of two spaces. They are written as visible signs: ␠.
+            keeps_white_space: Whether to keep spaCy's tokens of white space, such as the one for
+                the second of two spaces. They are written as visible signs: ␠.
 
         Raises:
             UserError: spaCy does not know the language, or a package for it is not installed.
         """
         self._language = language
-        self._keeps_white_space = white_space
+        self._keeps_white_space = keeps_white_space
         self._nlp = self._create_pipeline()
         self._detokenizer = Detokenizer(language)
         is_german = language == "de"

@@ -35,12 +35,12 @@ class TargetDistribution(NamedTuple):
     """The probabilities that the model should give to the next token, with label smoothing.
 
     Attributes:
-        other: The probability of each token other than the label and PAD.
+        other_token: The probability of each token other than the label and PAD.
         label: The probability of the label, the token that really follows.
         pad: The probability of PAD.
     """
 
-    other: float
+    other_token: float
     label: float
     pad: float
 
@@ -301,7 +301,7 @@ def plain_loss(
     masked_logits = logits.to(_loss_dtype(logits)).masked_fill(is_beyond, -torch.inf)
     log_probabilities = masked_logits.log_softmax(-1)
     # The probabilities that the model should give to each token.
-    expected = torch.where(columns == PAD, distribution.pad, distribution.other)
+    expected = torch.where(columns == PAD, distribution.pad, distribution.other_token)
     expected = torch.where(columns == labels[:, None], distribution.label, expected)
     expected = expected.masked_fill(is_beyond, 0.0)
     # Beyond the vocabulary, logarithms are -inf, and the product 0 * -inf would be NaN.
@@ -359,18 +359,21 @@ def _loss(log_probabilities: Tensor, labels: Tensor, distribution: TargetDistrib
     """Return the cross-entropy of the model's probabilities, summed over the labels.
 
     For one label, the cross-entropy is minus the sum of target probability x log-probability over
-    all tokens. All tokens except two have the target probability `other`. So the sum is computed as
-    if all tokens had it, and then corrected for the label and for PAD.
+    all tokens. All tokens except two have the target probability `other_token`. So the sum is
+    computed as if all tokens had it, and then corrected for the label and for PAD.
 
     Args:
         log_probabilities: The model's log-probabilities of all tokens, (labels, vocabulary).
         labels: The tokens to predict, (labels, 1).
         distribution: The probabilities that the model should give to the tokens.
     """
-    other, label, pad = distribution
-    loss = -(label - other) * log_probabilities.gather(1, labels).sum()
-    if other:  # Without label smoothing, `other` and `pad` are 0.
-        loss -= other * log_probabilities.sum() + (pad - other) * log_probabilities[:, PAD].sum()
+    other_token, label, pad = distribution
+    loss = -(label - other_token) * log_probabilities.gather(1, labels).sum()
+    if other_token:  # Without label smoothing, `other_token` and `pad` are 0.
+        loss -= (
+            other_token * log_probabilities.sum()
+            + (pad - other_token) * log_probabilities[:, PAD].sum()
+        )
     return loss
 
 
@@ -387,13 +390,13 @@ def _gradient(
         labels: The tokens to predict, (labels, 1).
         distribution: The probabilities that the model should give to the tokens.
     """
-    other, label, pad = distribution
+    other_token, label, pad = distribution
     gradient = log_probabilities.exp_()
-    # `other` is subtracted from all tokens; then PAD and the label are corrected.
-    if other:  # Without label smoothing, `other` and `pad` are 0.
-        gradient -= other
-        gradient[:, PAD] -= pad - other
-    label_difference = log_probabilities.new_full(labels.shape, other - label)
+    # `other_token` is subtracted from all tokens; then PAD and the label are corrected.
+    if other_token:  # Without label smoothing, `other_token` and `pad` are 0.
+        gradient -= other_token
+        gradient[:, PAD] -= pad - other_token
+    label_difference = log_probabilities.new_full(labels.shape, other_token - label)
     return gradient.scatter_add_(1, labels, label_difference)
 
 
@@ -409,8 +412,10 @@ def _target_distribution(
             and PAD; or `non_target`, the tokens other than the label and PAD.
     """
     if smoothing_target == "uniform":
-        other = smoothing / vocabulary_size
-        return TargetDistribution(other=other, label=1 - smoothing + other, pad=other)
+        other_token = smoothing / vocabulary_size
+        return TargetDistribution(
+            other_token=other_token, label=1 - smoothing + other_token, pad=other_token
+        )
     # All tokens except two, the label and PAD.
-    other = smoothing / (vocabulary_size - 2)
-    return TargetDistribution(other=other, label=1 - smoothing, pad=0.0)
+    other_token = smoothing / (vocabulary_size - 2)
+    return TargetDistribution(other_token=other_token, label=1 - smoothing, pad=0.0)

@@ -113,15 +113,15 @@ def join_split(name: str, corpus: Corpus) -> int:
     pairs = {direction: text.count("train") for direction, text in texts.items()}
     wanted = sampled_pairs(pairs, corpus.split.temperature or 1.0)
     with atomic_folder(paths.corpus_folder(name, "split")) as unfinished:
-        for direction, before in texts.items():
-            after = before.with_path(unfinished / direction)
-            after.path.mkdir()
-            for set_name in before.held_out():
-                source, target = before.files(set_name)
-                source_copy, target_copy = after.files(set_name)
+        for direction, split_text in texts.items():
+            sampled_text = split_text.with_path(unfinished / direction)
+            sampled_text.path.mkdir()
+            for set_name in split_text.held_out():
+                source, target = split_text.files(set_name)
+                source_copy, target_copy = sampled_text.files(set_name)
                 shutil.copyfile(source, source_copy)
                 shutil.copyfile(target, target_copy)
-            _write_sampled_train(before, after, wanted[direction], corpus.split.seed)
+            _write_sampled_train(split_text, sampled_text, wanted[direction], corpus.split.seed)
         _join_held_out_sets(texts, unfinished)
     return sum(wanted.values()) - sum(pairs.values())
 
@@ -209,19 +209,21 @@ def _texts_by_direction(name: str, corpus: Corpus, stage: str) -> dict[str, Text
     return texts
 
 
-def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, seed: int) -> None:
+def _write_sampled_train(
+    split_text: TextFolder, sampled_text: TextFolder, wanted: int, seed: int
+) -> None:
     """Write training pairs repeatedly, until there are as many as wanted.
 
     If 7 pairs are wanted and there are 3, each pair is written twice, and a random one a third
     time. The copies of a pair follow each other.
 
     Args:
-        before: The folder to read.
-        after: The folder to write to.
-        wanted: The number of pairs to write, at least the number of pairs in `before`.
+        split_text: The folder to read.
+        sampled_text: The folder to write to.
+        wanted: The number of pairs to write, at least the number of pairs in `split_text`.
         seed: The sampling seed.
     """
-    pair_count = before.count("train")
+    pair_count = split_text.count("train")
     # A zero-shot language pair has no pairs: do not divide by 0.
     copies_of_all = wanted // pair_count if pair_count else 0
     # How often each pair is written: first the copies of all pairs, then one more of random ones.
@@ -229,8 +231,8 @@ def _write_sampled_train(before: TextFolder, after: TextFolder, wanted: int, see
     random_order = np.random.Generator(np.random.PCG64(seed)).permutation(pair_count)
     rest = wanted - int(copies.sum())
     copies[random_order[:rest]] += 1
-    with after.writer("train") as writer:
-        for block in before.blocks("train"):
+    with sampled_text.writer("train") as writer:
+        for block in split_text.blocks("train"):
             start = block.first - 1  # `first` counts from 1.
             copies_in_block = copies[start : start + len(block)].tolist()
             writer.write_lines(

@@ -84,7 +84,9 @@ class SetCounts:
         }
         self._add_sample(rule, sample)
 
-    def record_changed(self, edit: str, number: int, before: Pair, after: Pair) -> None:
+    def record_changed(
+        self, edit: str, number: int, original_pair: Pair, edited_pair: Pair
+    ) -> None:
         """Count a sentence pair that an edit changes, and keep it as an example of these changes.
 
         Only the first few examples of each edit are kept.
@@ -92,16 +94,16 @@ class SetCounts:
         Args:
             edit: The name of the edit, such as `normalize`.
             number: The number of the pair in its data set, from 1.
-            before: The pair before the edit.
-            after: The pair after the edit.
+            original_pair: The pair before the edit.
+            edited_pair: The pair after the edit.
         """
         self.changed[edit] = self.changed.get(edit, 0) + 1
         sample: PairSample = {
             "pair": number,
-            "source": _cut(before.source),
-            "target": _cut(before.target),
-            "new_source": _cut(after.source),
-            "new_target": _cut(after.target),
+            "source": _cut(original_pair.source),
+            "target": _cut(original_pair.target),
+            "new_source": _cut(edited_pair.source),
+            "new_target": _cut(edited_pair.target),
         }
         self._add_sample(edit, sample)
 

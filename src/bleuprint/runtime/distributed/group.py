@@ -96,18 +96,18 @@ class Group:
             work = distributed.all_reduce(tensor, async_op=True)
         return PendingSum(work, lambda: self._raising_peer_lost(device))
 
-    def any(self, flag: bool) -> bool:
-        """Return whether a flag is true on at least one process; all processes get the same answer.
+    def any(self, is_true: bool) -> bool:
+        """Return whether something is true on at least one process; all get the same answer.
 
-        The flags are summed on the CPUs, so that no process has to wait for its GPU.
+        The answers are summed on the CPUs, so that no process has to wait for its GPU.
 
         Args:
-            flag: The flag of this process.
+            is_true: Whether it is true on this process.
         """
         if self.size == 1:
-            return flag
-        processes_with_flag = self.all_reduce(torch.tensor(float(flag)))
-        return bool(processes_with_flag)
+            return is_true
+        true_count = self.all_reduce(torch.tensor(float(is_true)))
+        return bool(true_count)
 
     def broadcast(self, number: float) -> float:
         """Send the number of process 0 to all processes, and return it on each of them.
@@ -262,8 +262,8 @@ def init_process_group() -> Group:
     if process.rank == 0:
         for note in find_slowdowns(members):
             print_message(note, "note")
-    hosts = [other.host for other in members]
-    gpu_names = [other.gpu_name for other in members if other.gpu_name]
+    hosts = [peer.host for peer in members]
+    gpu_names = [peer.gpu_name for peer in members if peer.gpu_name]
     return Group(
         rank=process.rank,
         size=process.size,
