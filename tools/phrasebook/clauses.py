@@ -29,7 +29,7 @@ class Clauses(Phrases):
     A simple clause has no adverbs and no relative clauses in it: it is a relative clause itself.
     """
 
-    def relative_clause(self, head: Noun, *, plural: bool) -> Clause | None:
+    def relative_clause(self, head: Noun, *, is_plural: bool) -> Clause | None:
         """Draw a relative clause about a noun, such as "who reads" or "that she likes".
 
         The relative pronoun is the subject or the object of the clause. So the clause has a gap in
@@ -37,7 +37,7 @@ class Clauses(Phrases):
 
         Args:
             head: The noun.
-            plural: Whether the noun is plural.
+            is_plural: Whether the noun is plural.
 
         Returns:
             The clause; None if the verb that was drawn does not fit.
@@ -50,7 +50,7 @@ class Clauses(Phrases):
                 return None
             # With he, she or they as the subject, a clause that fits is drawn. Then "who" takes
             # the place of the pronoun.
-            clause = self.clause(verb, third_person(head.sex, plural=plural), is_simple=True)
+            clause = self.clause(verb, third_person(head.sex, is_plural=is_plural), is_simple=True)
             clause = replace(clause, subject=None)
         elif transitive_verbs and self.chance(0.75):
             subject = self.subject(("person",), relative_probability=0)
@@ -58,9 +58,9 @@ class Clauses(Phrases):
             clause = replace(clause, gap="object", object=None)
         else:
             tense = self.weighted(present=0.7, past=0.3)
-            adjective = self.pick(lexicon.adjectives(kind, after_verb=True))
+            adjective = self.pick(lexicon.adjectives(kind, is_after_verb=True))
             clause = Clause(_to_be(), None, tense, adjective=adjective)
-        return replace(clause, gap_plural=plural, gap_gender=head.fr_gender)
+        return replace(clause, is_gap_plural=is_plural, gap_gender=head.fr_gender)
 
     def clause(
         self,
@@ -95,18 +95,20 @@ class Clauses(Phrases):
             modal = self.pick(modals)
             if not modal.en_past:
                 tense = "present"
-        negative = self.chance(0.16)
+        is_negated = self.chance(0.16)
         if modal is not None and not modal.negative:
-            negative = False
+            is_negated = False
         # "I read" may be present or past, and the translations could differ. Unless an auxiliary
         # verb shows the tense ("I did not read"), such a clause is put into the future.
-        has_auxiliary = modal is not None or negative or is_question
+        has_auxiliary = modal is not None or is_negated or is_question
         shows_no_tense = verb.en == verb.en_past and not _is_third_singular(subject)
         if tense in ("present", "past") and not has_auxiliary and shows_no_tense:
             tense = "future"
         clause = Clause(verb, subject, tense, modal=modal)
         clause = self._with_objects(
-            clause, negative=negative, relative_probability=0 if is_simple else RELATIVE_IN_OBJECT
+            clause,
+            is_negated=is_negated,
+            relative_probability=0 if is_simple else RELATIVE_IN_OBJECT,
         )
         clause = self._with_place(clause, 0.15 if is_simple else 0.42)
         if is_simple:
@@ -128,13 +130,13 @@ class Clauses(Phrases):
         )
 
     def _with_objects(
-        self, clause: Clause, *, negative: bool, relative_probability: float
+        self, clause: Clause, *, is_negated: bool, relative_probability: float
     ) -> Clause:
         """Draw the object and the recipient that the verb of a clause requires.
 
         Args:
             clause: The clause without them.
-            negative: Whether to negate the clause. This is ignored for an object such as "many
+            is_negated: Whether to negate the clause. This is ignored for an object such as "many
                 books", since languages translate "not many" differently.
             relative_probability: How often an object has a relative clause.
         """
@@ -150,7 +152,7 @@ class Clauses(Phrases):
                 )
             is_quantified = target.count or target.determiner in ("many", "some", "every")
             if is_quantified and len(verb.government) == 1:
-                negative = False
+                is_negated = False
         recipient = None
         if "to" in verb.traits:
             recipient = self.person_other_than(subject, 0.5)
@@ -158,10 +160,10 @@ class Clauses(Phrases):
                 recipient = self.noun_phrase(
                     ("person",),
                     subject,
-                    definite=True,
+                    is_definite=True,
                     relative_probability=relative_probability,
                 )
-        return replace(clause, object=target, recipient=recipient, negative=negative)
+        return replace(clause, object=target, recipient=recipient, is_negated=is_negated)
 
     def _with_place(self, clause: Clause, probability: float) -> Clause:
         """Draw the place of a clause, if its verb can have a place.
@@ -193,12 +195,12 @@ class Clauses(Phrases):
         is_state = "state" in traits
         is_sudden = "past" in traits
         is_about_person = clause.subject is not None and kind_of(clause.subject) == "person"
-        is_plain = not clause.modal and not clause.negative and tense in ("present", "past")
+        is_plain = not clause.modal and not clause.is_negated and tense in ("present", "past")
         if is_plain and self.chance(0.16):
             clause = replace(clause, frequency=self.pick(lexicon.adverbs("frequency")))
         elif not is_state and tense != "progressive" and self.chance(0.5):
             clause = self._with_time(clause)
-        can_have_manner = not is_state and not is_sudden and not clause.negative
+        can_have_manner = not is_state and not is_sudden and not clause.is_negated
         if "travel" in traits and is_about_person and self.chance(0.35):
             clause = replace(clause, manner=self.pick(lexicon.adverbs("travel")))
         elif can_have_manner and is_about_person and self.chance(0.12):
@@ -218,7 +220,7 @@ class Clauses(Phrases):
             kind = "clock"
         time = self.pick(lexicon.adverbs(kind))
         is_fronted = time.kind != "clock" and self.chance(0.4)
-        return replace(clause, time=time, fronted=is_fronted)
+        return replace(clause, time=time, is_fronted=is_fronted)
 
     def _companion(self, subject: Phrase | None) -> Place:
         """Draw a companion of a subject, such as "with her brother" or "without Anna"."""
@@ -235,7 +237,7 @@ class Clauses(Phrases):
         while not verb.object and not verb.prefix:
             verb = self._activity()
         task = Clause(verb, subject)
-        task = self._with_objects(task, negative=False, relative_probability=0)
+        task = self._with_objects(task, is_negated=False, relative_probability=0)
         return self._with_place(task, 0.2)
 
     def _activity(self) -> Verb:
@@ -268,9 +270,9 @@ class Clauses(Phrases):
         if subject is None:
             subject = self.subject(("person",) if self.chance(0.55) else KINDS)
         tense = self.weighted(present=0.6, past=0.4)
-        clause = Clause(_to_be(), subject, tense, negative=self.chance(0.18))
+        clause = Clause(_to_be(), subject, tense, is_negated=self.chance(0.18))
         kind = kind_of(subject)
-        adjectives = lexicon.adjectives("state" if is_state else kind, after_verb=True)
+        adjectives = lexicon.adjectives("state" if is_state else kind, is_after_verb=True)
         is_one_person = kind == "person" and not is_state and subject.second_name is None
         form = self.weighted(
             plain=0.5,
@@ -295,7 +297,7 @@ class Clauses(Phrases):
         """Draw the profession of a person, as in "he is a baker"."""
         sex = subject.head.sex or "m"
         professions = [noun for noun in lexicon.nouns("prof") if noun.sex == sex]
-        return Phrase(self.pick(professions), "role", subject.plural)
+        return Phrase(self.pick(professions), "role", subject.is_plural)
 
     def _compared_phrase(self, subject: Phrase) -> Phrase | None:
         """Draw what a subject is compared with: "older than her brother".
@@ -324,19 +326,19 @@ class Clauses(Phrases):
         # "There is a brother" needs an owner.
         while "kin" in head.classes:
             head = self.pick(lexicon.nouns("animal", "person"))
-        plural = self.chance(0.4)
-        determiner = self.weighted(bare=0.4, many=0.4, some=0.2) if plural else "a"
+        is_plural = self.chance(0.4)
+        determiner = self.weighted(bare=0.4, many=0.4, some=0.2) if is_plural else "a"
         count = NOTHING
         if determiner == "bare" and self.chance(0.7):
             count = self.pick(SMALL_NUMBERS)
-        target = Phrase(head, determiner, plural, count, self.adjective(head, 0.3))
+        target = Phrase(head, determiner, is_plural, count, self.adjective(head, 0.3))
         place = self._place_of_existence(head)
         tense = self.weighted(present=0.6, past=0.4)
         # "There is no dog", "there are no dogs", but neither "no many" nor "no three".
-        can_be_negative = determiner == "a" or (determiner == "bare" and not count)
-        negative = can_be_negative and self.chance(0.25)
+        can_be_negated = determiner == "a" or (determiner == "bare" and not count)
+        is_negated = can_be_negated and self.chance(0.25)
         time = NOTHING
-        if not negative and self.chance(0.12):
+        if not is_negated and self.chance(0.12):
             time = self.pick(lexicon.adverbs(tense))
         return Clause(
             lexicon.verbs("exist")[0],
@@ -344,7 +346,7 @@ class Clauses(Phrases):
             object=target,
             time=time,
             place=place,
-            negative=negative,
+            is_negated=is_negated,
         )
 
     def _place_of_existence(self, head: Noun) -> Place:
@@ -375,7 +377,7 @@ class Clauses(Phrases):
             fr=f"{number.fr} euros",
             kind="",
         )
-        return Clause(verb, self.noun_phrase(verb.subject, definite=True), complement=price)
+        return Clause(verb, self.noun_phrase(verb.subject, is_definite=True), complement=price)
 
     def _age_clause(self, subject: Phrase) -> Clause:
         """Draw a clause about the age of a person, which is small if the person may be a child."""
@@ -416,9 +418,9 @@ class Clauses(Phrases):
         verb = self.pick(lexicon.verbs("inf:"))
         subject = self.subject(("person",))
         tense = self.weighted(present=0.4, past=0.6)
-        can_be_negative = tense == "past" and verb.en in ("try", "forget")
-        negative = can_be_negative and self.chance(0.25)
-        return Clause(verb, subject, tense, negative=negative, infinitive=self._task(subject))
+        can_be_negated = tense == "past" and verb.en in ("try", "forget")
+        is_negated = can_be_negated and self.chance(0.25)
+        return Clause(verb, subject, tense, is_negated=is_negated, infinitive=self._task(subject))
 
 
 def _to_be() -> Verb:
@@ -430,7 +432,7 @@ def _is_third_singular(subject: Phrase) -> bool:
     """Return whether the English verb of a subject has the ending -s in the present."""
     if isinstance(subject.head, Pronoun):
         return subject.head in (lexicon.HE, lexicon.SHE)
-    return not subject.plural
+    return not subject.is_plural
 
 
 def _is_profession(subject: Phrase) -> bool:

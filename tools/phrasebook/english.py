@@ -46,7 +46,7 @@ def sentence(tree: Sentence) -> str:
     if tree.second is not None:
         conjunction = tree.link.en
         second = tree.second.en if isinstance(tree.second, Weather) else clause(tree.second)
-        if tree.second_first:
+        if tree.starts_with_second:
             # "If it rains, she stays at home."
             text = f"{conjunction} {second}, {text}"
         elif tree.link.kind == "join":
@@ -80,7 +80,7 @@ def clause(tree: Clause, question: str = "") -> str:
     else:
         start = join_words(subject, auxiliary, adverb, verb)
     time = tree.time.en
-    if tree.fronted:
+    if tree.is_fronted:
         start = f"{time}, {start}"
         time = ""
     return join_words(
@@ -104,8 +104,8 @@ def predicate(tree: Clause, *, is_inverted: bool = False) -> Predicate:
     person = tree.person
     if "exist" in verb.traits and tree.object is not None:
         # In "there are two dogs", the verb agrees with the object.
-        person = THIRD_PLURAL if tree.object.plural else THIRD_SINGULAR
-    adverb = "not" if tree.negative else tree.frequency.en
+        person = THIRD_PLURAL if tree.object.is_plural else THIRD_SINGULAR
+    adverb = "not" if tree.is_negated else tree.frequency.en
     if tree.tense == "future":
         return Predicate("will", adverb, verb.en)
     if tree.tense == "progressive":
@@ -114,7 +114,7 @@ def predicate(tree: Clause, *, is_inverted: bool = False) -> Predicate:
         return _modal_predicate(tree, adverb, is_inverted=is_inverted)
     if verb.en == "be" and tree.modal is None:
         forms = WAS if tree.tense == "past" else BE
-        if "exist" in verb.traits and tree.negative:
+        if "exist" in verb.traits and tree.is_negated:
             # The article "no" negates: "there is no dog".
             adverb = ""
         return Predicate(forms[person], adverb, "")
@@ -133,7 +133,7 @@ def _modal_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predica
     assert modal is not None
     is_past = tree.tense == "past"
     infinitive = join_words(modal.en_link, tree.verb.en)
-    if modal.en == "can" and tree.negative and not is_past and not is_inverted:
+    if modal.en == "can" and tree.is_negated and not is_past and not is_inverted:
         # One word, except in a question: "can he not come?"
         return Predicate("cannot", "", infinitive)
     return Predicate(modal.en_past if is_past else modal.en, adverb, infinitive)
@@ -156,7 +156,7 @@ def _plain_predicate(tree: Clause, adverb: str, *, is_inverted: bool) -> Predica
         base = f"want to {tree.verb.en}"
         third_person = f"wants to {tree.verb.en}"
         past = f"wanted to {tree.verb.en}"
-    needs_do = tree.negative or is_inverted
+    needs_do = tree.is_negated or is_inverted
     if tree.tense == "past":
         return Predicate("did", adverb, base) if needs_do else Predicate("", adverb, past)
     if tree.person == THIRD_SINGULAR:
@@ -175,11 +175,11 @@ def complements(tree: Clause) -> str:
             recipient_before = recipient
         else:
             recipient_after = f"to {recipient}"
-    has_article_no = "exist" in tree.verb.traits and tree.negative
+    has_article_no = "exist" in tree.verb.traits and tree.is_negated
     return join_words(
         tree.verb.particle,
         recipient_before,
-        noun_phrase(tree.object, "object", negated=has_article_no),
+        noun_phrase(tree.object, "object", is_negated=has_article_no),
         tree.complement.en,
         _predicate_adjective(tree.adjective, tree.than),
         recipient_after,
@@ -226,13 +226,13 @@ def place_phrase(tree: Place | None) -> str:
     return join_words(preposition, noun_phrase(tree.phrase, "object"))
 
 
-def noun_phrase(tree: Phrase | None, role: str = "subject", *, negated: bool = False) -> str:
+def noun_phrase(tree: Phrase | None, role: str = "subject", *, is_negated: bool = False) -> str:
     """Write a noun phrase in English: "an old house that she likes".
 
     Args:
         tree: The phrase; None for an empty text.
         role: `subject` or `object`, which differ in pronouns: "he" and "him".
-        negated: Whether its article is "no".
+        is_negated: Whether its article is "no".
     """
     if tree is None:
         return ""
@@ -244,13 +244,13 @@ def noun_phrase(tree: Phrase | None, role: str = "subject", *, negated: bool = F
             return head.en
         return f"{head.en} and {tree.second_name.en}"
     adjective = tree.adjective.en if tree.adjective else ""
-    noun = head.en_plural if tree.plural else head.en
+    noun = head.en_plural if tree.is_plural else head.en
     text = join_words(tree.count.en, adjective, noun)
     if tree.owner is not None:
         text = _with_owner(text, tree.owner)
     else:
-        determiner_name = "no" if negated else tree.determiner
-        text = join_words(determiner(determiner_name, text, plural=tree.plural), text)
+        determiner_name = "no" if is_negated else tree.determiner
+        text = join_words(determiner(determiner_name, text, is_plural=tree.is_plural), text)
     if tree.relative is not None:
         text = f"{text} {_relative_pronoun(head, tree.relative)} {clause(tree.relative)}"
     return text
@@ -272,21 +272,21 @@ def _relative_pronoun(head: Noun, relative: Clause) -> str:
     return "whom" if relative.gap == "object" else "who"
 
 
-def determiner(name: str, following: str, *, plural: bool) -> str:
+def determiner(name: str, following: str, *, is_plural: bool) -> str:
     """Return the form of an English determiner, such as "these" for `this` in the plural.
 
     Args:
         name: The determiner: `the`, `a`, `this`, `no` and so on; `bare` for none; `role` for the
             article in "he is a doctor".
         following: The text after it, by which "a" becomes "an".
-        plural: Whether the noun is plural.
+        is_plural: Whether the noun is plural.
     """
     match name:
         case "bare":
             return ""
         case "this":
-            return "these" if plural else "this"
-        case "a" | "role" if plural:
+            return "these" if is_plural else "this"
+        case "a" | "role" if is_plural:
             return ""
         case "a" | "role":
             has_vowel = following.lower().startswith(SPOKEN_VOWELS)

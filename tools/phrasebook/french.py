@@ -48,11 +48,11 @@ class Agreement(NamedTuple):
 
     Attributes:
         gender: m or f.
-        plural: Whether it is plural.
+        is_plural: Whether it is plural.
     """
 
     gender: str
-    plural: bool
+    is_plural: bool
 
 
 def sentence(tree: Sentence) -> str:
@@ -70,7 +70,7 @@ def sentence(tree: Sentence) -> str:
             text = f"à {text}"
     elif second is not None:
         second_text = second.fr if isinstance(second, Weather) else clause(second)
-        if tree.second_first:
+        if tree.starts_with_second:
             text = f"{conjunction} {second_text}, {text}"
         else:
             comma = "," if conjunction == "mais" else ""
@@ -99,7 +99,7 @@ def clause(tree: Clause) -> str:
     """
     subject = "il" if "exist" in tree.verb.traits else noun_phrase(tree.subject)
     time = tree.time.fr
-    if tree.fronted:
+    if tree.is_fronted:
         subject = f"{time}, {subject}"
         time = ""
     return join_words(
@@ -157,10 +157,10 @@ def predicate(tree: Clause) -> str:
     else:
         finite_clitic = clitic(tree)
         finite, rest = _present_or_past(tree)
-    adverb = "pas" if tree.negative else tree.frequency.fr
+    adverb = "pas" if tree.is_negated else tree.frequency.fr
     # A complement may contain the negation: "pas le temps".
     is_negated_by_complement = tree.complement.fr.startswith("pas ")
-    has_ne = tree.negative or adverb == "jamais" or is_negated_by_complement
+    has_ne = tree.is_negated or adverb == "jamais" or is_negated_by_complement
     return join_words("ne" if has_ne else "", finite_clitic, finite, adverb, rest)
 
 
@@ -233,18 +233,18 @@ def agreement_with(phrase: Phrase | None, tree: Clause) -> Agreement:
         tree: The clause of the phrase.
     """
     if phrase is None:
-        return Agreement(tree.gap_gender, tree.gap_plural)
+        return Agreement(tree.gap_gender, tree.is_gap_plural)
     if isinstance(phrase.head, Pronoun):
         # The persons 3 and 4 are we and they.
         return Agreement(gender(phrase), phrase.head.person in ("3", "4"))
-    return Agreement(gender(phrase), phrase.plural)
+    return Agreement(gender(phrase), phrase.is_plural)
 
 
 def _agreed(participle: str, agreement: Agreement) -> str:
     """Add the French endings of gender and number to a participle: "vu" becomes "vues"."""
     if agreement.gender == "f":
         participle += "e"
-    if agreement.plural and not participle.endswith("s"):
+    if agreement.is_plural and not participle.endswith("s"):
         participle += "s"
     return participle
 
@@ -287,7 +287,7 @@ def _object_phrase(tree: Clause) -> str:
         return ""
     if preposition:
         return with_preposition(preposition.rstrip("*"), target)
-    is_negated = tree.negative or tree.frequency.fr == "jamais"
+    is_negated = tree.is_negated or tree.frequency.fr == "jamais"
     # "Pas de voiture", but "ce n'est pas un médecin".
     has_article_de = is_negated and "copula" not in tree.verb.traits
     return noun_phrase(target, "de" if has_article_de else "")
@@ -379,7 +379,7 @@ def noun_phrase(tree: Phrase | None, article: str = "") -> str:
         return f"{head.fr} et {tree.second_name.fr}"
     text = join_words(tree.count.fr, _noun_with_adjective(head, tree))
     has_adjective_first = tree.adjective is not None and tree.adjective.position == "pre"
-    determiner_text = determiner(tree, article, text, adjective_first=has_adjective_first)
+    determiner_text = determiner(tree, article, text, has_adjective_before_noun=has_adjective_first)
     text = join_words(determiner_text, text)
     if tree.owner is not None and not isinstance(tree.owner.head, Pronoun):
         text = f"{text} {with_preposition('de', tree.owner)}"
@@ -391,16 +391,18 @@ def noun_phrase(tree: Phrase | None, article: str = "") -> str:
 
 def _noun_with_adjective(noun: Noun, tree: Phrase) -> str:
     """Write a French noun with its adjective: "un vieux livre", but "un livre intéressant"."""
-    text = noun.fr_plural if tree.plural else noun.fr
+    text = noun.fr_plural if tree.is_plural else noun.fr
     if tree.adjective is None:
         return text
-    noun_agreement = Agreement(noun.fr_gender, tree.plural)
+    noun_agreement = Agreement(noun.fr_gender, tree.is_plural)
     if tree.adjective.position == "pre":
         return f"{adjective_form(tree.adjective, noun_agreement, following=text)} {text}"
     return f"{text} {adjective_form(tree.adjective, noun_agreement)}"
 
 
-def determiner(tree: Phrase, article: str, following: str, *, adjective_first: bool) -> str:
+def determiner(
+    tree: Phrase, article: str, following: str, *, has_adjective_before_noun: bool
+) -> str:
     """Return the French determiner of a noun phrase, before elision: "le", "cet", "des".
 
     Args:
@@ -408,7 +410,7 @@ def determiner(tree: Phrase, article: str, following: str, *, adjective_first: b
         article: What replaces indefinite and partitive articles: `de` or `bare` (none); see
             `noun_phrase`.
         following: The text after it, by which `ce` becomes `cet`.
-        adjective_first: Whether an adjective precedes the noun.
+        has_adjective_before_noun: Whether an adjective precedes the noun.
     """
     if tree.owner is not None and isinstance(tree.owner.head, Pronoun):
         return _possessive(tree, tree.owner.head, following)
@@ -422,12 +424,12 @@ def determiner(tree: Phrase, article: str, following: str, *, adjective_first: b
         return ""
     if article == "de":
         return "de"
-    is_singular_a = tree.determiner == "a" and not tree.plural
+    is_singular_a = tree.determiner == "a" and not tree.is_plural
     if article == "bare" and not is_singular_a:
         return ""
-    if tree.plural:
+    if tree.is_plural:
         # "De beaux arbres", but "des arbres étranges".
-        return "de" if adjective_first else "des"
+        return "de" if has_adjective_before_noun else "des"
     if tree.determiner == "bare":
         return _partitive_article(tree, following)
     return "une" if gender(tree) == "f" else "un"
@@ -435,7 +437,7 @@ def determiner(tree: Phrase, article: str, following: str, *, adjective_first: b
 
 def _definite_article(tree: Phrase) -> str:
     """Return the form of "the"."""
-    if tree.plural:
+    if tree.is_plural:
         return "les"
     return "la" if gender(tree) == "f" else "le"
 
@@ -449,7 +451,7 @@ def _possessive(tree: Phrase, owner: Pronoun, following: str) -> str:
         following: The text after the possessive.
     """
     masculine, feminine, plural = owner.fr_owner
-    if tree.plural:
+    if tree.is_plural:
         return plural
     # "Son écharpe", although the scarf is feminine; "notre" and "leur" stay.
     changes_before_vowel = feminine in ("ma", "ta", "sa")
@@ -460,7 +462,7 @@ def _possessive(tree: Phrase, owner: Pronoun, following: str) -> str:
 
 def _demonstrative(tree: Phrase, following: str) -> str:
     """Return the French form of "this" before a text: ce, cet, cette or ces."""
-    if tree.plural:
+    if tree.is_plural:
         return "ces"
     if gender(tree) == "f":
         return "cette"
@@ -484,8 +486,8 @@ def adjective_form(adjective: Adjective, agreement: Agreement, following: str = 
         following: The noun after it, before whose vowel some adjectives differ: `un bel arbre`.
     """
     if agreement.gender == "f":
-        return adjective.fr_feminine_plural if agreement.plural else adjective.fr_feminine
-    if agreement.plural:
+        return adjective.fr_feminine_plural if agreement.is_plural else adjective.fr_feminine
+    if agreement.is_plural:
         return adjective.fr_plural
     if adjective.fr_vowel and starts_with_vowel(following):
         return adjective.fr_vowel

@@ -132,7 +132,7 @@ def _two_clauses(tree: Sentence, second: Clause | Weather) -> str:
         comma = "," if conjunction == "aber" else ""
         second_text = second.de if isinstance(second, Weather) else clause(second)
         return f"{clause(tree.clause)}{comma} {conjunction} {second_text}"
-    if tree.second_first:
+    if tree.starts_with_second:
         # The finite verb follows the subordinate clause at once, as in a question.
         return f"{conjunction} {subordinate(second)}, {clause(tree.clause, 'question')}"
     return f"{clause(tree.clause)}, {conjunction} {subordinate(second)}"
@@ -160,7 +160,7 @@ def clause(tree: Clause, order: str = "main", first_word: str = "") -> str:
     subject = "es" if "exist" in tree.verb.traits else noun_phrase(tree.subject, "n")
     forms = verb_forms(tree)
     midfield_words = midfield(tree)
-    is_inverted = order == "question" or tree.fronted
+    is_inverted = order == "question" or tree.is_fronted
     if is_inverted and _reflexive_precedes_subject(tree):
         # "Gestern hat sich der Mann ausgeruht": the midfield begins with the reflexive.
         subject = f"{midfield_words[0]} {subject}"
@@ -170,7 +170,7 @@ def clause(tree: Clause, order: str = "main", first_word: str = "") -> str:
         text = join_words(subject, middle, forms.subordinate)
     elif order == "question":
         text = join_words(first_word, forms.finite, subject, middle, forms.rest)
-    elif tree.fronted:
+    elif tree.is_fronted:
         text = join_words(tree.time.de, forms.finite, subject, middle, forms.rest)
     else:
         text = join_words(subject, forms.finite, middle, forms.rest)
@@ -262,10 +262,10 @@ def midfield(tree: Clause) -> list[str]:
         group.append(noun_phrase(tree.recipient, "d"))
     if tree.object is not None:
         _add_object(objects, tree, tree.object)
-    is_negated_by_nicht = tree.negative and not objects.has_kein
+    is_negated_by_nicht = tree.is_negated and not objects.has_kein
     return [
         *objects.pronouns,
-        "" if tree.fronted else tree.time.de,
+        "" if tree.is_fronted else tree.time.de,
         "gerade" if tree.tense == "progressive" else "",
         *objects.known,
         "nicht" if is_negated_by_nicht else tree.frequency.de,
@@ -302,8 +302,8 @@ def _add_object(objects: _Objects, tree: Clause, target: Phrase) -> None:
             text = contracted(text)
         objects.prepositional.append(text)
         return
-    objects.has_kein = tree.negative and target.determiner in ("a", "bare", "role")
-    text = noun_phrase(target, case, negated=objects.has_kein)
+    objects.has_kein = tree.is_negated and target.determiner in ("a", "bare", "role")
+    text = noun_phrase(target, case, is_negated=objects.has_kein)
     if isinstance(target.head, Pronoun):
         objects.pronouns.append(text)
     elif target.determiner in ("a", "bare", "role", "many", "some"):
@@ -358,13 +358,13 @@ def contracted(text: str) -> str:
     return CONTRACTIONS.get(start, start) + text.removeprefix(start)
 
 
-def noun_phrase(tree: Phrase | None, case: str, *, negated: bool = False) -> str:
+def noun_phrase(tree: Phrase | None, case: str, *, is_negated: bool = False) -> str:
     """Write a noun phrase in German: "dem alten Mann, den sie sieht,".
 
     Args:
         tree: The phrase; None for an empty text.
         case: Its case: n, a, d or g (nominative, accusative, dative, genitive).
-        negated: Whether its article is `kein`.
+        is_negated: Whether its article is `kein`.
     """
     if tree is None:
         return ""
@@ -375,12 +375,14 @@ def noun_phrase(tree: Phrase | None, case: str, *, negated: bool = False) -> str
         if tree.second_name is None:
             return head.de
         return f"{head.de} und {tree.second_name.de}"
-    column = PLURAL_COLUMN if tree.plural else GENDER_COLUMNS[head.gender]
-    article, endings = determiner(tree, case, column, negated=negated)
+    column = PLURAL_COLUMN if tree.is_plural else GENDER_COLUMNS[head.gender]
+    article, endings = determiner(tree, case, column, is_negated=is_negated)
     adjective = ""
     if tree.adjective is not None:
         adjective = tree.adjective.de_stem + endings[case][column]
-    text = join_words(article, tree.count.de, adjective, noun_form(head, case, plural=tree.plural))
+    text = join_words(
+        article, tree.count.de, adjective, noun_form(head, case, is_plural=tree.is_plural)
+    )
     if tree.owner is not None and isinstance(tree.owner.head, Noun):
         text = f"{text} {noun_phrase(tree.owner, 'g')}"
     if tree.relative is not None:
@@ -392,7 +394,7 @@ def noun_phrase(tree: Phrase | None, case: str, *, negated: bool = False) -> str
     return text
 
 
-def determiner(tree: Phrase, case: str, column: int, *, negated: bool) -> tuple[str, Paradigm]:
+def determiner(tree: Phrase, case: str, column: int, *, is_negated: bool) -> tuple[str, Paradigm]:
     """Return the German determiner of a noun, and the endings of an adjective after it.
 
     Adjectives have other endings after "der" (weak), after "ein" (mixed), and without an article
@@ -402,9 +404,9 @@ def determiner(tree: Phrase, case: str, column: int, *, negated: bool) -> tuple[
         tree: The noun phrase.
         case: Its case: n, a, d or g.
         column: The column of its gender, or of the plural, in a paradigm.
-        negated: Whether the determiner is `kein`.
+        is_negated: Whether the determiner is `kein`.
     """
-    name = "no" if negated else tree.determiner
+    name = "no" if is_negated else tree.determiner
     if tree.owner is not None:
         owner = tree.owner.head
         if isinstance(owner, Pronoun):
@@ -428,9 +430,9 @@ def determiner(tree: Phrase, case: str, column: int, *, negated: bool) -> tuple[
             return "", STRONG
 
 
-def noun_form(noun: Noun, case: str, *, plural: bool) -> str:
+def noun_form(noun: Noun, case: str, *, is_plural: bool) -> str:
     """Return the form of a German noun in a case: n, a, d or g."""
-    if plural:
+    if is_plural:
         return noun.dative_plural if case == "d" else noun.de_plural
     match case:
         case "n":

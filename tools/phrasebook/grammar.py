@@ -80,7 +80,7 @@ class Writer(Clauses):
         subject = self.subject(("person",), 0)
         second = self.person_clause(self._subject_again(subject))
         return Sentence(
-            Clause(verb, subject, negative=is_doubt),
+            Clause(verb, subject, is_negated=is_doubt),
             link=link,
             second=_as_second_clause(second),
         )
@@ -96,10 +96,10 @@ class Writer(Clauses):
             second_can_be_first: Whether the reason may precede the main clause.
         """
         clause = self.person_clause(tense=tense)
-        second_first = second_can_be_first and self.chance(0.6)
-        clause = _as_main_clause(clause, second_first=second_first)
+        starts_with_second = second_can_be_first and self.chance(0.6)
+        clause = _as_main_clause(clause, starts_with_second=starts_with_second)
         reason = self._reason(clause.subject, is_past=clause.tense == "past")
-        return Sentence(clause, link=link, second=reason, second_first=second_first)
+        return Sentence(clause, link=link, second=reason, starts_with_second=starts_with_second)
 
     def _joined_sentence(self, link: lexicon.Words) -> Sentence:
         """Draw a sentence about two things that happen after each other or at one time.
@@ -110,13 +110,13 @@ class Writer(Clauses):
         # "When" (a moment) needs the past, "while" the present; after "and", any tense is possible.
         tense = {"moment": "past", "meanwhile": "present"}.get(link.kind, "")
         clause = self.person_clause(tense=tense)
-        second_first = link.kind != "join" and self.chance(0.6)
-        clause = _as_main_clause(clause, second_first=second_first)
+        starts_with_second = link.kind != "join" and self.chance(0.6)
+        clause = _as_main_clause(clause, starts_with_second=starts_with_second)
         subject = self._subject_again(clause.subject) if link.kind == "moment" else None
         second = _as_second_clause(self.person_clause(subject, tense))
         if link.kind != "join":
             second = replace(second, time=NOTHING)
-        return Sentence(clause, link=link, second=second, second_first=second_first)
+        return Sentence(clause, link=link, second=second, starts_with_second=starts_with_second)
 
     def _subject_again(self, subject: Phrase | None) -> Phrase | None:
         """Draw whether a second clause has the same subject as the first: "Anna reads and she ...".
@@ -131,11 +131,11 @@ class Writer(Clauses):
         if kind_of(subject) != "person":
             return None
         # The lexicon has "ils" for "they", but not "elles".
-        if subject.plural and french.gender(subject) == "f":
+        if subject.is_plural and french.gender(subject) == "f":
             return None
-        if not subject.plural and not subject.head.sex:
+        if not subject.is_plural and not subject.head.sex:
             return None
-        return third_person(subject.head.sex, plural=subject.plural)
+        return third_person(subject.head.sex, is_plural=subject.is_plural)
 
     def _reason(self, subject: Phrase | None, *, is_past: bool) -> Clause | lexicon.Weather:
         """Draw the clause after "because", "if" or "when": a state, the weather, a duty and so on.
@@ -175,7 +175,7 @@ class Writer(Clauses):
         else:
             # "Because I would like to" would sound incomplete.
             modal = self.pick([modal for modal in lexicon.MODALS if modal.en != "would"])
-        return replace(clause, tense=tense, modal=modal, negative=False, time=NOTHING)
+        return replace(clause, tense=tense, modal=modal, is_negated=False, time=NOTHING)
 
     def _question(self) -> Sentence:
         """Draw a question."""
@@ -188,21 +188,21 @@ class Writer(Clauses):
         if question == "who":
             # The verb after "who" has the same form as after "he".
             subject = Phrase(lexicon.HE)
-        clause = replace(self.clause(verb, subject, is_question=True), fronted=False)
+        clause = replace(self.clause(verb, subject, is_question=True), is_fronted=False)
         if question == "when" and clause.tense == "progressive":
             clause = replace(clause, tense="future")
         return Sentence(_without_answer(clause, question), question)
 
 
-def _as_main_clause(clause: Clause, *, second_first: bool) -> Clause:
+def _as_main_clause(clause: Clause, *, starts_with_second: bool) -> Clause:
     """Return the first clause of two, with at most one adverbial at the front of the sentence."""
-    is_fronted = clause.fronted and not second_first
-    return replace(clause, purpose=None, fronted=is_fronted)
+    is_fronted = clause.is_fronted and not starts_with_second
+    return replace(clause, purpose=None, is_fronted=is_fronted)
 
 
 def _as_second_clause(clause: Clause) -> Clause:
     """Return the second clause of two: nothing stands before its subject, and it has no purpose."""
-    return replace(clause, fronted=False, purpose=None)
+    return replace(clause, is_fronted=False, purpose=None)
 
 
 def _can_ask(verb: Verb, question: str) -> bool:
@@ -232,10 +232,10 @@ def _without_answer(clause: Clause, question: str) -> Clause:
         case "who":
             return replace(clause, subject=None)
         case "what" | "whom":
-            return replace(clause, object=None, negative=False)
+            return replace(clause, object=None, is_negated=False)
         case "where":
-            return replace(clause, place=None, purpose=None, negative=False)
+            return replace(clause, place=None, purpose=None, is_negated=False)
         case "when":
-            return replace(clause, time=NOTHING, frequency=NOTHING, negative=False)
+            return replace(clause, time=NOTHING, frequency=NOTHING, is_negated=False)
         case _:
             return clause

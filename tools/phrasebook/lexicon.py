@@ -345,16 +345,16 @@ def modals_with_past() -> tuple[Modal, ...]:
 
 
 @cache
-def adjectives(kind: str, *, after_verb: bool) -> tuple[Adjective, ...]:
+def adjectives(kind: str, *, is_after_verb: bool) -> tuple[Adjective, ...]:
     """Return the adjectives that describe a kind of noun.
 
     Args:
         kind: The kind of noun.
-        after_verb: True for adjectives after "to be", as in "he is ill"; False for adjectives with
-            a noun, as in "the main road".
+        is_after_verb: True for adjectives after "to be", as in "he is ill"; False for adjectives
+            with a noun, as in "the main road".
     """
     # Adjectives that only stand with a noun (attributive) or only after a verb (predicative).
-    excluded = "attr" if after_verb else "pred"
+    excluded = "attr" if is_after_verb else "pred"
     fitting = list[Adjective]()
     for adjective in ADJECTIVES:
         if kind in adjective.classes and adjective.position != excluded:

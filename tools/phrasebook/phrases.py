@@ -65,16 +65,16 @@ class Dice:
         return name
 
 
-def third_person(sex: str, *, plural: bool) -> Phrase:
+def third_person(sex: str, *, is_plural: bool) -> Phrase:
     """Return the pronoun he, she or they."""
-    if plural:
-        return Phrase(lexicon.THEY, plural=True)
+    if is_plural:
+        return Phrase(lexicon.THEY, is_plural=True)
     return Phrase(lexicon.HE if sex == "m" else lexicon.SHE)
 
 
 def pronoun_phrase(pronoun: Pronoun) -> Phrase:
     """Return the noun phrase of a pronoun."""
-    return Phrase(pronoun, plural=pronoun in (lexicon.WE, lexicon.THEY))
+    return Phrase(pronoun, is_plural=pronoun in (lexicon.WE, lexicon.THEY))
 
 
 def kind_of(phrase: Phrase) -> str:
@@ -93,12 +93,12 @@ class Phrases(Dice, ABC):
     """Draws noun phrases and places; a subclass draws the relative clauses in them."""
 
     @abstractmethod
-    def relative_clause(self, head: Noun, *, plural: bool) -> Clause | None:
+    def relative_clause(self, head: Noun, *, is_plural: bool) -> Clause | None:
         """Draw a clause about a noun.
 
         Args:
             head: The noun.
-            plural: Whether the noun is plural.
+            is_plural: Whether the noun is plural.
 
         Returns:
             The clause; None if none fits.
@@ -116,19 +116,19 @@ class Phrases(Dice, ABC):
         if "person" not in classes or (len(classes) > 1 and self.chance(0.35)):
             other_classes = tuple(name for name in classes if name != "person")
             return self.noun_phrase(
-                other_classes, definite=True, relative_probability=relative_probability
+                other_classes, is_definite=True, relative_probability=relative_probability
             )
         kind = self.weighted(pronoun=0.36, name=0.16, couple=0.04, noun=0.44)
         if kind == "pronoun":
             return pronoun_phrase(self.pick(PRONOUNS))
         if kind == "noun":
             return self.noun_phrase(
-                ("person",), definite=True, relative_probability=relative_probability
+                ("person",), is_definite=True, relative_probability=relative_probability
             )
         first_name = self.pick(lexicon.names("person"))
         second_name = self.pick(lexicon.names("person"))
         if kind == "couple" and first_name is not second_name:
-            return Phrase(first_name, plural=True, second_name=second_name)
+            return Phrase(first_name, is_plural=True, second_name=second_name)
         return Phrase(first_name)
 
     def noun_phrase(
@@ -136,7 +136,7 @@ class Phrases(Dice, ABC):
         classes: tuple[str, ...],
         possible_owner: Phrase | None = None,
         *,
-        definite: bool = False,
+        is_definite: bool = False,
         relative_probability: float = RELATIVE_IN_PHRASE,
     ) -> Phrase:
         """Draw a noun with its determiner or owner, number, adjective and relative clause.
@@ -144,33 +144,33 @@ class Phrases(Dice, ABC):
         Args:
             classes: The classes of the noun.
             possible_owner: The phrase to which a possessive may refer.
-            definite: Whether "the" and "this" are likely.
+            is_definite: Whether "the" and "this" are likely.
             relative_probability: How often the noun has a relative clause.
         """
         head = self.pick(lexicon.nouns(*classes))
         if "mass" in head.classes:
-            determiner = "the" if definite else self.weighted(bare=0.7, the=0.3)
+            determiner = "the" if is_definite else self.weighted(bare=0.7, the=0.3)
             return Phrase(head, determiner, adjective=self.adjective(head, 0.25))
-        plural = False
+        is_plural = False
         if "one" not in head.classes:
-            plural = self.chance(0.6 if "pair" in head.classes else 0.24)
+            is_plural = self.chance(0.6 if "pair" in head.classes else 0.24)
         if self._has_owner(head):
             return self.owned(
                 head,
                 possible_owner,
-                plural=plural,
+                is_plural=is_plural,
                 relative_probability=relative_probability,
             )
-        determiner = self._determiner(plural=plural, definite=definite)
+        determiner = self._determiner(is_plural=is_plural, is_definite=is_definite)
         count = NOTHING
-        if plural and determiner in ("the", "bare") and self.chance(0.4):
+        if is_plural and determiner in ("the", "bare") and self.chance(0.4):
             count = self.pick(SMALL_NUMBERS)
         adjective = self.adjective(head, 0.36)
         relative = None
         can_have_relative = determiner in ("the", "a") and "cup" not in head.classes
         if can_have_relative and self.chance(relative_probability):
-            relative = self.relative_clause(head, plural=plural)
-        return Phrase(head, determiner, plural, count, adjective, relative=relative)
+            relative = self.relative_clause(head, is_plural=is_plural)
+        return Phrase(head, determiner, is_plural, count, adjective, relative=relative)
 
     def _has_owner(self, head: Noun) -> bool:
         """Draw whether a noun has an owner: relatives always, parts and possessions sometimes."""
@@ -182,18 +182,18 @@ class Phrases(Dice, ABC):
         is_possession = kind in ("wear", "thing", "text", "vehicle") or "pet" in head.classes
         return is_possession and self.chance(0.25)
 
-    def _determiner(self, *, plural: bool, definite: bool) -> str:
+    def _determiner(self, *, is_plural: bool, is_definite: bool) -> str:
         """Draw a determiner.
 
         Args:
-            plural: Whether the noun is plural.
-            definite: Whether "the" and "this" are likely.
+            is_plural: Whether the noun is plural.
+            is_definite: Whether "the" and "this" are likely.
         """
-        if definite:
-            if plural:
+        if is_definite:
+            if is_plural:
                 return self.weighted(the=0.6, this=0.1, many=0.12, some=0.08, bare=0.1)
             return self.weighted(the=0.72, this=0.14, every=0.04, a=0.1)
-        if plural:
+        if is_plural:
             return self.weighted(the=0.35, this=0.08, many=0.1, some=0.1, bare=0.37)
         return self.weighted(the=0.45, this=0.1, a=0.45)
 
@@ -205,7 +205,7 @@ class Phrases(Dice, ABC):
         if " " in head.en or not self.chance(probability):
             return None
         kind = "drink" if "mass" in head.classes else head.classes[0]
-        fitting = lexicon.adjectives(kind, after_verb=False)
+        fitting = lexicon.adjectives(kind, is_after_verb=False)
         if not fitting:
             return None
         return self.pick(fitting)
@@ -215,7 +215,7 @@ class Phrases(Dice, ABC):
         head: Noun,
         subject: Phrase | None,
         *,
-        plural: bool = False,
+        is_plural: bool = False,
         relative_probability: float = 0,
     ) -> Phrase:
         """Draw a noun phrase with an owner, such as "his old car" or "Anna's two brothers".
@@ -223,20 +223,20 @@ class Phrases(Dice, ABC):
         Args:
             head: The noun.
             subject: The subject of the clause.
-            plural: Whether the noun is plural.
+            is_plural: Whether the noun is plural.
             relative_probability: How often a noun in this place has a relative clause.
         """
         owner = self._owner(head, subject)
         has_possessive = isinstance(owner.head, Pronoun)
         count = NOTHING
-        if plural and has_possessive and "kin" in head.classes and self.chance(0.5):
+        if is_plural and has_possessive and "kin" in head.classes and self.chance(0.5):
             count = self.pick(NUMBERS_OF_RELATIVES)
         adjective = self.adjective(head, 0.28)
         relative = None
         # Half as often as after an article.
         if has_possessive and self.chance(relative_probability / 2):
-            relative = self.relative_clause(head, plural=plural)
-        return Phrase(head, "own", plural, count, adjective, owner, relative)
+            relative = self.relative_clause(head, is_plural=is_plural)
+        return Phrase(head, "own", is_plural, count, adjective, owner, relative)
 
     def _owner(self, head: Noun, subject: Phrase | None) -> Phrase:
         """Draw the owner of a noun: a pronoun, a name or a person; for a part, a building."""
@@ -257,8 +257,8 @@ class Phrases(Dice, ABC):
         if subject is not None and self.chance(0.6):
             if isinstance(subject.head, Pronoun):
                 return subject
-            if subject.plural or subject.head.sex:
-                return third_person(subject.head.sex, plural=subject.plural)
+            if subject.is_plural or subject.head.sex:
+                return third_person(subject.head.sex, is_plural=subject.is_plural)
         return Phrase(self.pick(PRONOUNS))
 
     def person_other_than(self, subject: Phrase | None, probability: float) -> Phrase | None:

@@ -27,18 +27,18 @@ def words(en: str) -> Words:
     return next(row for row in rows if row.en == en)
 
 
-def the(en: str, det: str = "the", plural: bool = False, adj: str = "") -> Phrase:
-    return Phrase(noun(en), det, plural, adjective=adjective(adj) if adj else None)
+def the(en: str, det: str = "the", is_plural: bool = False, adj: str = "") -> Phrase:
+    return Phrase(noun(en), det, is_plural, adjective=adjective(adj) if adj else None)
 
 
 def name(en: str, other: str = "") -> Phrase:
     names = {entry.en: entry for entry in lexicon.NAMES}
-    return Phrase(names[en], plural=bool(other), second_name=names[other] if other else None)
+    return Phrase(names[en], is_plural=bool(other), second_name=names[other] if other else None)
 
 
 def pro(en: str) -> Phrase:
     entry = next(entry for entry in lexicon.PRONOUNS if entry.en == en)
-    return Phrase(entry, plural=entry.person in "34")
+    return Phrase(entry, is_plural=entry.person in "34")
 
 
 def in_all_languages(tree: Clause | Sentence) -> tuple[str, str, str]:
@@ -113,10 +113,10 @@ def test_german_possessives_decline_like_ein() -> None:
 def test_german_kein_declines_like_ein() -> None:
     """A negated "a" or bare plural becomes a form of "kein"."""
     an_old_dog = the("dog", "a", adj="old")
-    old_dogs = the("dog", "bare", plural=True, adj="old")
+    old_dogs = the("dog", "bare", is_plural=True, adj="old")
 
-    assert german.noun_phrase(an_old_dog, "a", negated=True) == "keinen alten Hund"
-    assert german.noun_phrase(old_dogs, "n", negated=True) == "keine alten Hunde"
+    assert german.noun_phrase(an_old_dog, "a", is_negated=True) == "keinen alten Hund"
+    assert german.noun_phrase(old_dogs, "n", is_negated=True) == "keine alten Hunde"
 
 
 def test_the_german_name_of_an_owner_stands_before_the_noun() -> None:
@@ -148,12 +148,12 @@ def test_the_english_article_follows_the_sound_of_the_next_word(phrase: Phrase, 
     ("preposition", "phrase", "text"),
     [
         ("de", the("cat"), "du chat"),
-        ("de", the("cat", plural=True), "des chats"),
+        ("de", the("cat", is_plural=True), "des chats"),
         ("de", the("man"), "de l'homme"),
         ("de", the("woman"), "de la femme"),
-        ("de", the("cat", "a", plural=True), "de chats"),
+        ("de", the("cat", "a", is_plural=True), "de chats"),
         ("à", the("museum"), "au musée"),
-        ("à", the("child", plural=True), "aux enfants"),
+        ("à", the("child", is_plural=True), "aux enfants"),
         ("à", the("school"), "à l'école"),
         ("à côté de", the("garden"), "à côté du jardin"),
         ("avec", pro("they"), "avec eux"),
@@ -242,8 +242,10 @@ def test_a_relative_clause_follows_its_noun_in_each_language() -> None:
 
 def test_a_relative_pronoun_takes_its_case_from_the_verb_of_its_clause() -> None:
     """German "helfen" takes the dative: "denen", although the women are the subject of "sleep"."""
-    paul_helped = Clause(verb("help"), PAUL, "past", gap="object", gap_plural=True, gap_gender="f")
-    the_women_whom_paul_helped = replace(the("woman", plural=True), relative=paul_helped)
+    paul_helped = Clause(
+        verb("help"), PAUL, "past", gap="object", is_gap_plural=True, gap_gender="f"
+    )
+    the_women_whom_paul_helped = replace(the("woman", is_plural=True), relative=paul_helped)
 
     assert in_all_languages(Clause(verb("sleep"), the_women_whom_paul_helped)) == (
         "The women whom Paul helped sleep.",
@@ -254,7 +256,7 @@ def test_a_relative_pronoun_takes_its_case_from_the_verb_of_its_clause() -> None
 
 def test_the_german_subject_follows_the_verb_if_an_adverb_comes_first() -> None:
     """The German verb stays the second part of the sentence: "Gestern hat Paul", not "Paul hat"."""
-    tree = replace(CALL, tense="past", time=words("yesterday"), fronted=True)
+    tree = replace(CALL, tense="past", time=words("yesterday"), is_fronted=True)
 
     assert in_all_languages(tree) == (
         "Yesterday, Paul called Anna.",
@@ -264,13 +266,13 @@ def test_the_german_subject_follows_the_verb_if_an_adverb_comes_first() -> None:
 
 
 def test_the_german_reflexive_pronoun_stands_before_the_subject_after_a_first_adverb() -> None:
-    tree = Clause(verb("rest"), the("man"), time=words("now"), fronted=True)
+    tree = Clause(verb("rest"), the("man"), time=words("now"), is_fronted=True)
 
     assert in_german(tree) == "Jetzt ruht sich der Mann aus."
 
 
 def test_a_subordinate_clause_may_come_first() -> None:
-    tree = Sentence(CALL, "", words("if"), IT_RAINS, second_first=True)
+    tree = Sentence(CALL, "", words("if"), IT_RAINS, starts_with_second=True)
 
     assert in_all_languages(tree) == (
         "If it is raining, Paul calls Anna.",
@@ -293,12 +295,12 @@ def test_a_subordinate_clause_may_come_last() -> None:
     ("clause", "texts"),
     [
         pytest.param(
-            Clause(verb("buy"), pro("I"), object=the("car", "a"), negative=True),
+            Clause(verb("buy"), pro("I"), object=the("car", "a"), is_negated=True),
             ("I do not buy a car.", "Ich kaufe kein Auto.", "Je n'achète pas de voiture."),
             id="indefinite object",
         ),
         pytest.param(
-            Clause(verb("buy"), pro("I"), "past", object=the("car"), negative=True),
+            Clause(verb("buy"), pro("I"), "past", object=the("car"), is_negated=True),
             (
                 "I did not buy the car.",
                 "Ich habe das Auto nicht gekauft.",
@@ -328,7 +330,7 @@ def test_each_language_negates_a_clause_in_its_own_way(
         (Clause(verb("leave"), name("Anna", "Paul"), "past"), "Anna et Paul sont partis."),
         (Clause(verb("get", "up"), pro("we"), "past"), "Nous nous sommes levés."),
         (
-            Clause(verb("sit", "down"), the("lady", plural=True), "past"),
+            Clause(verb("sit", "down"), the("lady", is_plural=True), "past"),
             "Les dames se sont assises.",
         ),
         (Clause(verb("see"), pro("he"), "past", pro("she")), "Il l'a vue."),

@@ -24,7 +24,7 @@ class Phrase:
         head: The noun, name or pronoun.
         determiner: `the`, `a`, `this`, `many`, `some`, `every`; `bare` without an article; `own`
             with an owner; `role` in "he is a doctor". Empty with names and pronouns.
-        plural: Whether the phrase is plural.
+        is_plural: Whether the phrase is plural.
         count: The number before the noun.
         adjective: The adjective before or after the noun.
         owner: The phrase that a possessive or a genitive refers to.
@@ -34,7 +34,7 @@ class Phrase:
 
     head: lexicon.Noun | lexicon.Name | lexicon.Pronoun
     determiner: str = ""
-    plural: bool = False
+    is_plural: bool = False
     count: lexicon.Words = NOTHING
     adjective: lexicon.Adjective | None = None
     owner: Phrase | None = None
@@ -71,17 +71,17 @@ class Clause:
         than: What the subject is compared with: "older than".
         complement: A fixed expression after the verb: "hungry", "three years old".
         modal: The modal verb.
-        negative: Whether the clause is negated.
+        is_negated: Whether the clause is negated.
         frequency: An adverb such as "often".
         time: An adverbial of time.
-        fronted: Whether the time is the first part of the clause.
+        is_fronted: Whether the time is the first part of the clause.
         manner: An adverb of manner.
         companion: The person with whom something is done.
         place: The place.
         infinitive: What is tried or begun.
         purpose: What something is done for.
         gap: `object` if a relative pronoun or a question word replaces the object.
-        gap_plural: Whether the relative pronoun is plural.
+        is_gap_plural: Whether the relative pronoun is plural.
         gap_gender: The gender of the relative pronoun in French.
     """
 
@@ -94,17 +94,17 @@ class Clause:
     than: Phrase | None = None
     complement: lexicon.Words = NOTHING
     modal: lexicon.Modal | None = None
-    negative: bool = False
+    is_negated: bool = False
     frequency: lexicon.Words = NOTHING
     time: lexicon.Words = NOTHING
-    fronted: bool = False
+    is_fronted: bool = False
     manner: lexicon.Words = NOTHING
     companion: Place | None = None
     place: Place | None = None
     infinitive: Clause | None = None
     purpose: Clause | None = None
     gap: str = ""
-    gap_plural: bool = False
+    is_gap_plural: bool = False
     gap_gender: str = "m"
 
     @property
@@ -112,10 +112,10 @@ class Clause:
         """The index of the verb form for the subject: 0 to 4 for I, you, he or she, we, they."""
         # In a relative clause, the relative pronoun takes the subject's place: "who reads".
         if self.subject is None:
-            return THIRD_PLURAL if self.gap_plural else THIRD_SINGULAR
+            return THIRD_PLURAL if self.is_gap_plural else THIRD_SINGULAR
         if isinstance(self.subject.head, lexicon.Pronoun):
             return int(self.subject.head.person)
-        return THIRD_PLURAL if self.subject.plural else THIRD_SINGULAR
+        return THIRD_PLURAL if self.subject.is_plural else THIRD_SINGULAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +127,14 @@ class Sentence:
         question: The question word, `yesno` for a question without one, or empty.
         link: The conjunction between the clauses.
         second: The clause after the conjunction; a sentence about the weather is ready-made.
-        second_first: Whether the second clause precedes the main clause.
+        starts_with_second: Whether the second clause precedes the main clause.
     """
 
     clause: Clause
     question: str = ""
     link: lexicon.Words = NOTHING
     second: Clause | lexicon.Weather | None = None
-    second_first: bool = False
+    starts_with_second: bool = False
 
 
 def join_words(*words: str) -> str:

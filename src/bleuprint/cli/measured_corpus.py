@@ -49,7 +49,7 @@ class MeasuredCorpus:
     """A new corpus, and what was measured of its text.
 
     Attributes:
-        new: The corpus, with the size of its vocabulary.
+        new_corpus: The corpus, with the size of its vocabulary.
         inspection: What the rules drop.
         remaining: The numbers of pairs that remain.
         text: The size of the training text, from which the sizes of systems are chosen.
@@ -57,14 +57,14 @@ class MeasuredCorpus:
             message; None if it is 100.
     """
 
-    new: "NewCorpus"
+    new_corpus: "NewCorpus"
     inspection: "Inspection"
     remaining: RemainingPairs
     text: "TextSize"
     bleu_ceiling: str | None
 
 
-def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
+def measure_corpus(new_corpus: "NewCorpus") -> MeasuredCorpus:
     """Prepare a sample of a new corpus as the pipeline would, and measure the prepared text.
 
     The measurements tell the user how much text remains after cleaning and filtering, and they
@@ -77,13 +77,13 @@ def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
     from bleuprint.training.fitted_systems import TextSize
 
     with _scratch_folder() as scratch:
-        # If a rule does not fit the text, `tried.new` is the corpus without it.
-        tried = _try_rules(new, scratch)
-        if tried.new.language_note:
-            print_message(tried.new.language_note, "note")
-        remaining = _remaining_pairs(tried.new, tried.inspection)
-        subwords = _fit_subwords(tried.new, tried.folder)
-        bleu_ceiling = _bleu_ceiling(tried.new, tried.folder)
+        # If a rule does not fit the text, `tried.new_corpus` is the corpus without it.
+        tried = _try_rules(new_corpus, scratch)
+        if tried.new_corpus.language_note:
+            print_message(tried.new_corpus.language_note, "note")
+        remaining = _remaining_pairs(tried.new_corpus, tried.inspection)
+        subwords = _fit_subwords(tried.new_corpus, tried.folder)
+        bleu_ceiling = _bleu_ceiling(tried.new_corpus, tried.folder)
     text = TextSize(
         pairs=remaining.train,
         source_length=subwords.source_length,
@@ -91,7 +91,7 @@ def measure_corpus(new: "NewCorpus") -> MeasuredCorpus:
         vocabulary_size=subwords.size,
     )
     return MeasuredCorpus(
-        new=replace(tried.new, vocab_size=subwords.size),
+        new_corpus=replace(tried.new_corpus, vocab_size=subwords.size),
         inspection=tried.inspection,
         remaining=remaining,
         text=text,
@@ -104,12 +104,12 @@ class _TriedRules:
     """A new corpus after its cleaning and filtering rules were tried on a sample of its text.
 
     Attributes:
-        new: The corpus.
+        new_corpus: The corpus.
         inspection: What the rules dropped.
         folder: The folder with the outputs of the stages that applied the rules.
     """
 
-    new: "NewCorpus"
+    new_corpus: "NewCorpus"
     inspection: "Inspection"
     folder: Path
 
@@ -126,7 +126,7 @@ def _scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _try_rules(new: "NewCorpus", scratch: Path) -> _TriedRules:
+def _try_rules(new_corpus: "NewCorpus", scratch: Path) -> _TriedRules:
     """Try the cleaning and filtering rules, and omit language identification if it does not fit.
 
     The filter language_id drops pairs that are not in the expected languages. It cannot identify
@@ -134,19 +134,19 @@ def _try_rules(new: "NewCorpus", scratch: Path) -> _TriedRules:
     remain because of this filter, the corpus is returned without the filter, and with a note.
 
     Args:
-        new: The new corpus, with all rules.
+        new_corpus: The new corpus, with all rules.
         scratch: The folder for the outputs of the stages.
     """
-    inspection = _prepare_sample(new, scratch)
-    tried = _TriedRules(new, inspection, scratch)
+    inspection = _prepare_sample(new_corpus, scratch)
+    tried = _TriedRules(new_corpus, inspection, scratch)
     is_filter_to_blame = _leaves_too_few(inspection) and _language_id_drops(inspection) > 0
     if not is_filter_to_blame:
         return tried
     # Try again without the filter.
     new_without_filter = replace(
-        new,
+        new_corpus,
         has_language_id=False,
-        language_note=_note_on_omitted_language_id(new, inspection),
+        language_note=_note_on_omitted_language_id(new_corpus, inspection),
     )
     other_folder = scratch / "without-language-id"
     inspection_without_filter = _prepare_sample(new_without_filter, other_folder)
@@ -155,11 +155,11 @@ def _try_rules(new: "NewCorpus", scratch: Path) -> _TriedRules:
     return _TriedRules(new_without_filter, inspection_without_filter, other_folder)
 
 
-def _prepare_sample(new: "NewCorpus", scratch: Path) -> "Inspection":
+def _prepare_sample(new_corpus: "NewCorpus", scratch: Path) -> "Inspection":
     """Run the stages that prepare a text on a sample of the new corpus.
 
     Args:
-        new: The new corpus, with its cleaning and filtering rules.
+        new_corpus: The new corpus, with its cleaning and filtering rules.
         scratch: The folder below which the stages write their outputs.
 
     Returns:
@@ -170,8 +170,8 @@ def _prepare_sample(new: "NewCorpus", scratch: Path) -> "Inspection":
     from bleuprint.corpus.inspect import prepare_sample
 
     return prepare_sample(
-        new.name,
-        new.corpus,
+        new_corpus.name,
+        new_corpus.corpus,
         Sample(_SAMPLED_PAIRS, _SAMPLING_SEED),
         downloads_of_environment(),
         scratch,
@@ -179,21 +179,21 @@ def _prepare_sample(new: "NewCorpus", scratch: Path) -> "Inspection":
     )
 
 
-def _note_on_omitted_language_id(new: "NewCorpus", inspection: "Inspection") -> str:
+def _note_on_omitted_language_id(new_corpus: "NewCorpus", inspection: "Inspection") -> str:
     """Return a note that the entry of the corpus omits the filter language_id, and why.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         inspection: What the rules drop with this filter.
     """
     dropped_pairs = _language_id_drops(inspection)
     read_pairs = inspection.stages["filter"].pairs_in
     note = (
-        f"{join_with_and(new.files)}: the filter language_id would drop {dropped_pairs:,} of "
-        f"{read_pairs:,} pairs, so the entry omits it. Check that the text is in "
-        f"{join_with_and(new.languages)}"
+        f"{join_with_and(new_corpus.files)}: the filter language_id would drop "
+        f"{dropped_pairs:,} of {read_pairs:,} pairs, so the entry omits it. Check that "
+        f"the text is in {join_with_and(new_corpus.languages)}"
     )
-    if not new.has_given_languages:
+    if not new_corpus.has_given_languages:
         note += ". If it is not, remove the entry and add: --languages SOURCE TARGET"
     return note
 
@@ -221,21 +221,22 @@ def _leaves_too_few(inspection: "Inspection") -> bool:
     return drops_more_than_half and remaining_pairs < MIN_PAIRS
 
 
-def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> RemainingPairs:
+def _remaining_pairs(new_corpus: "NewCorpus", inspection: "Inspection") -> RemainingPairs:
     """Return how many sentence pairs the rules leave for training, validation and test.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         inspection: What its rules drop. Its test sets have names such as `test.own`.
 
     Raises:
         UserError: The rules leave nothing to train or test on.
     """
     if inspection.failure:
-        names = join_with_and(new.files)
+        names = join_with_and(new_corpus.files)
         raise UserError(
-            f"{names}: the rules leave too few of the {new.pairs:,} pairs to train, validate and "
-            f"test on: {inspection.failure}. Look at the languages, the columns and the text"
+            f"{names}: the rules leave too few of the {new_corpus.pairs:,} pairs to train, "
+            f"validate and test on: {inspection.failure}. Look at the languages, "
+            "the columns and the text"
         )
     test_pairs = 0
     for set_name, pairs in inspection.sets.items():
@@ -248,27 +249,29 @@ def _remaining_pairs(new: "NewCorpus", inspection: "Inspection") -> RemainingPai
     )
 
 
-def _fit_subwords(new: "NewCorpus", scratch: Path) -> "FittedPieces":
+def _fit_subwords(new_corpus: "NewCorpus", scratch: Path) -> "FittedPieces":
     """Learn a subword vocabulary whose size fits the training text, and measure the text with it.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         scratch: The folder in which the stages have prepared its text.
     """
     from bleuprint.dataset.fitted_pieces import fitted_pieces
 
-    training_text = _split_text(new, scratch)
-    return fitted_pieces(new.name, new.corpus, training_text, max_size=new.max_vocab_size)
+    training_text = _split_text(new_corpus, scratch)
+    return fitted_pieces(
+        new_corpus.name, new_corpus.corpus, training_text, max_size=new_corpus.max_vocab_size
+    )
 
 
-def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
+def _bleu_ceiling(new_corpus: "NewCorpus", scratch: Path) -> str | None:
     """Describe the BLEU that a perfect translation of the test set reaches, and how to raise it.
 
     Some preparation cannot be undone in the translations, such as lowercasing. Then even a perfect
     translation differs from the reference, and scores below 100.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         scratch: The folder in which the stages have prepared its text.
 
     Returns:
@@ -278,24 +281,24 @@ def _bleu_ceiling(new: "NewCorpus", scratch: Path) -> str | None:
     from bleuprint.corpus.split import DRAWN_TEST_SET
     from bleuprint.scoring.bleu_ceiling import describe_low_ceiling
 
-    test_pairs = _split_text(new, scratch).pairs(DRAWN_TEST_SET)
+    test_pairs = _split_text(new_corpus, scratch).pairs(DRAWN_TEST_SET)
     references = [pair.target for pair in test_pairs]
     try:
-        return describe_low_ceiling(references, new.corpus, has_test_files=False)
+        return describe_low_ceiling(references, new_corpus.corpus, has_test_files=False)
     except UserError as error:  # BLEU needs a package for some languages, such as Japanese.
         return f"not known: {error}"
 
 
-def _split_text(new: "NewCorpus", scratch: Path) -> "TextFolder":
+def _split_text(new_corpus: "NewCorpus", scratch: Path) -> "TextFolder":
     """Return the prepared training, validation and test text of a new corpus.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         scratch: The folder below which the stages wrote their outputs; the stage `split` wrote
             this text.
     """
     from bleuprint.config import paths
     from bleuprint.text.parallel import TextFolder
 
-    source, target = new.languages
-    return TextFolder(paths.corpus_folder(new.name, "split", scratch), source, target)
+    source, target = new_corpus.languages
+    return TextFolder(paths.corpus_folder(new_corpus.name, "split", scratch), source, target)

@@ -54,16 +54,17 @@ def new_corpus(arguments: argparse.Namespace) -> None:
     load_settings()
     params = Path("params.yaml")
     recipe = Path("recipes", "own.yaml")
-    new = NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
-    measured = measure_corpus(new)
+    measured = measure_corpus(
+        NewCorpus.from_files(arguments.files, arguments.languages, arguments.columns)
+    )
     fitted_systems = fitted_systems_yaml(measured.text, is_portable=not environment.has_gpu())
     # params.yaml may be a copy of this recipe. Then the new corpus replaces the example in it,
     # unless the user has changed the example.
     example = Example.from_recipe(recipe) if recipe.exists() else None
-    insertion = insert_corpus(params, measured.new, example, fitted_systems)
+    insertion = insert_corpus(params, measured.new_corpus, example, fitted_systems)
     _print_what_was_added(measured, params, insertion)
     _print_expectations(measured)
-    for line in _next_steps(measured.new):
+    for line in _next_steps(measured.new_corpus):
         print(line)
 
 
@@ -75,10 +76,10 @@ def _print_what_was_added(measured: MeasuredCorpus, params: Path, insertion: "In
         params: The file to which it was added, params.yaml.
         insertion: Whether the corpus and systems of the example were replaced.
     """
-    for line in measured.new.about:
+    for line in measured.new_corpus.about:
         print_escaped(line)
-    _print_entry(measured.new, params, insertion.has_replaced_example)
-    _print_remaining_pairs(measured.new, measured.inspection, measured.remaining)
+    _print_entry(measured.new_corpus, params, insertion.has_replaced_example)
+    _print_remaining_pairs(measured.new_corpus, measured.inspection, measured.remaining)
     if not insertion.has_replaced_systems:
         print_message(
             f"{params} keeps its systems, whose sizes do not fit this text. To get systems sized "
@@ -95,7 +96,9 @@ def _print_expectations(measured: MeasuredCorpus) -> None:
     """
     for note in _notes_on_text(measured):
         print_message(note, "note")
-    for line in _training_forecast(measured.new.name, measured.text, measured.remaining.valid):
+    for line in _training_forecast(
+        measured.new_corpus.name, measured.text, measured.remaining.valid
+    ):
         print(line)
     for line in _quality_forecast(measured.remaining):
         print(line)
@@ -107,7 +110,7 @@ def _notes_on_text(measured: MeasuredCorpus) -> Iterator[str]:
     Problems are a rule that drops many pairs, a small test set, and a BLEU ceiling: if preparing
     the text changes the references, not even a perfect translation reaches 100 BLEU.
     """
-    yield from _rule_warnings(measured.new, measured.inspection)
+    yield from _rule_warnings(measured.new_corpus, measured.inspection)
     test_pairs = measured.remaining.test
     if test_pairs < _MIN_TEST_PAIRS:
         yield (
@@ -118,20 +121,22 @@ def _notes_on_text(measured: MeasuredCorpus) -> Iterator[str]:
         yield f"BLEU ceiling of the test set is {measured.bleu_ceiling}"
 
 
-def _print_entry(new: "NewCorpus", params: Path, replaces_example: bool) -> None:
+def _print_entry(new_corpus: "NewCorpus", params: Path, replaces_example: bool) -> None:
     """Print the entry that was added to params.yaml, below the number of its sentence pairs.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         params: The path of params.yaml.
         replaces_example: Whether the entry took the place of the example's entry.
     """
     replacement = " in place of the example" if replaces_example else ""
-    print_escaped(f"{new.pairs:,} pairs; {params} has a new entry{replacement}:\n\n{new.entry}")
+    print_escaped(
+        f"{new_corpus.pairs:,} pairs; {params} has a new entry{replacement}:\n\n{new_corpus.entry}"
+    )
 
 
 def _print_remaining_pairs(
-    new: "NewCorpus", inspection: "Inspection", remaining: RemainingPairs
+    new_corpus: "NewCorpus", inspection: "Inspection", remaining: RemainingPairs
 ) -> None:
     """Print how many sentence pairs remain after the cleaning and filtering rules, in each set.
 
@@ -139,16 +144,16 @@ def _print_remaining_pairs(
     """
     about = "" if inspection.has_all_pairs else "about "
     print(
-        f"{about}{remaining.total:,} of {new.pairs:,} pairs remain after the rules: "
+        f"{about}{remaining.total:,} of {new_corpus.pairs:,} pairs remain after the rules: "
         f"train {remaining.train:,}, valid {remaining.valid:,}, test {remaining.test:,}"
     )
 
 
-def _rule_warnings(new: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
+def _rule_warnings(new_corpus: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
     """Yield a warning for each cleaning or filtering rule that drops a large share of the pairs.
 
     Args:
-        new: The new corpus.
+        new_corpus: The new corpus.
         inspection: How many pairs each stage read, and how many each of its rules dropped.
     """
     for stage, counts in inspection.stages.items():
@@ -162,7 +167,7 @@ def _rule_warnings(new: "NewCorpus", inspection: "Inspection") -> Iterator[str]:
             yield (
                 f"rule {rule} of {stage} drops {dropped_pairs:,} of {counts.pairs_in:,} pairs "
                 f"({dropped_share:.0%}). {_ADVICE_ON_RULES.get(stage, '')}"
-                f"To see some: bleuprint inspect {new.name}"
+                f"To see some: bleuprint inspect {new_corpus.name}"
             )
 
 
@@ -302,8 +307,8 @@ def _quality_forecast(remaining: RemainingPairs) -> Iterator[str]:
     )
 
 
-def _next_steps(new: "NewCorpus") -> Iterator[str]:
+def _next_steps(new_corpus: "NewCorpus") -> Iterator[str]:
     """Yield what the user does next, one step per line."""
     yield "next: state the license of the text in params.yaml"
-    yield f"next: bleuprint inspect {new.name} (what each rule drops, with samples)"
+    yield f"next: bleuprint inspect {new_corpus.name} (what each rule drops, with samples)"
     yield "next: make reproduce (prepare, train, translate, print the table)"

@@ -60,7 +60,9 @@ class Insertion(NamedTuple):
     has_replaced_systems: bool
 
 
-def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: str) -> Insertion:
+def insert_corpus(
+    path: Path, new_corpus: NewCorpus, example: Example | None, systems: str
+) -> Insertion:
     """Add a new corpus to the user's params.yaml, below its section `corpora`.
 
     A params.yaml begins as a copy of a recipe, with an example corpus and example systems. If the
@@ -71,7 +73,7 @@ def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: 
 
     Args:
         path: The params.yaml.
-        new: The new corpus; `new.entry` is its text in params.yaml.
+        new_corpus: The new corpus; `new_corpus.entry` is its text in params.yaml.
         example: The example corpus and systems of the recipe; None if params.yaml is not a copy of
             a recipe.
         systems: The text of systems whose size fits the new corpus, for params.yaml.
@@ -90,11 +92,11 @@ def insert_corpus(path: Path, new: NewCorpus, example: Example | None, systems: 
     # The text below `corpora:`, up to the last entry.
     entries = _find_entries(text, path)
     has_example = example is not None and entries == _with_line_end(example.corpora, line_end)
-    new_entry = _indent_like(new.entry, entries, line_end)
+    new_entry = _indent_like(new_corpus.entry, entries, line_end)
     if has_example:
         new_entries = new_entry
     else:
-        _check_name_is_new(path, new.name)
+        _check_name_is_new(path, new_corpus.name)
         blank_line = line_end + line_end
         new_entries = entries + blank_line + new_entry
     text = text.replace(entries, new_entries, 1)
