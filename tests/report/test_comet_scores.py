@@ -259,8 +259,8 @@ def test_compare_shows_the_difference_in_comet_with_its_p_value_and_agreement(
     """`bleuprint compare tiny small` must show what the report shows of the same two systems."""
     monkeypatch.chdir(experiment.root)
     settings = experiment.settings
-    tiny = ReportedSystem("tiny", None, "", settings, records, on_different_corpora=False)
-    small = ReportedSystem("small", None, "", settings, records, on_different_corpora=False)
+    tiny = ReportedSystem("tiny", None, "", settings, records, are_corpora_different=False)
+    small = ReportedSystem("small", None, "", settings, records, are_corpora_different=False)
     (tiny_scores,) = tiny.scores((1,)).values()
     (small_scores,) = small.scores((1,)).values()
     pair = ScoresPair(tiny_scores, small_scores)

@@ -169,7 +169,7 @@ def test_scores_are_in_the_order_of_the_compared_seeds(project_with_three_seeds,
     root = project_with_three_seeds
     settings = replace(trees.load_settings(root / "params.yaml"), seeds=seeds_of_report)
     system = ReportedSystem(
-        "tiny", None, "", settings, frame.load(root), on_different_corpora=False
+        "tiny", None, "", settings, frame.load(root), are_corpora_different=False
     )
     compared_seeds = (3, 1, 2)
 
@@ -312,7 +312,7 @@ def reported_tiny(tmp_path):
             revision,
             replace(settings, seeds=tuple(scores)),
             records_from_rows(*rows),
-            on_different_corpora=False,
+            are_corpora_different=False,
         )
 
     return make_system

@@ -233,15 +233,15 @@ class _Objects:
 
     Attributes:
         pronouns: Pronouns, which come first.
-        known: Definite objects, which precede "nicht".
-        new: Indefinite objects, which follow it.
+        definite: Definite objects, which precede "nicht".
+        indefinite: Indefinite objects, which follow it.
         prepositional: Objects with a preposition, which come last.
         has_kein: Whether the article `kein` negates the clause.
     """
 
     pronouns: list[str] = field(default_factory=list)
-    known: list[str] = field(default_factory=list)
-    new: list[str] = field(default_factory=list)
+    definite: list[str] = field(default_factory=list)
+    indefinite: list[str] = field(default_factory=list)
     prepositional: list[str] = field(default_factory=list)
     has_kein: bool = False
 
@@ -249,16 +249,16 @@ class _Objects:
 def midfield(tree: Clause) -> list[str]:
     """Return what stands between the two parts of a German verb, in its order.
 
-    The order is: pronouns, the time, known objects ("the", "this"), the negation or frequency, the
-    manner, new objects ("a", "many"), objects with a preposition, the place. A part that the clause
-    lacks is an empty text.
+    The order is: pronouns, the time, definite objects ("the", "this"), the negation or frequency,
+    the manner, indefinite objects ("a", "many"), objects with a preposition, the place. A part that
+    the clause lacks is an empty text.
     """
     objects = _Objects()
     if _is_reflexive(tree):
         objects.pronouns.append(reflexive_pronoun(tree.subject))
     if tree.recipient is not None:
         is_pronoun = isinstance(tree.recipient.head, Pronoun)
-        group = objects.pronouns if is_pronoun else objects.known
+        group = objects.pronouns if is_pronoun else objects.definite
         group.append(noun_phrase(tree.recipient, "d"))
     if tree.object is not None:
         _add_object(objects, tree, tree.object)
@@ -267,10 +267,10 @@ def midfield(tree: Clause) -> list[str]:
         *objects.pronouns,
         "" if tree.is_fronted else tree.time.de,
         "gerade" if tree.tense == "progressive" else "",
-        *objects.known,
+        *objects.definite,
         "nicht" if is_negated_by_nicht else tree.frequency.de,
         tree.manner.de,
-        *objects.new,
+        *objects.indefinite,
         place_phrase(tree.companion),
         *objects.prepositional,
         place_phrase(tree.place),
@@ -307,9 +307,9 @@ def _add_object(objects: _Objects, tree: Clause, target: Phrase) -> None:
     if isinstance(target.head, Pronoun):
         objects.pronouns.append(text)
     elif target.determiner in ("a", "bare", "role", "many", "some"):
-        objects.new.append(text)
+        objects.indefinite.append(text)
     else:
-        objects.known.append(text)
+        objects.definite.append(text)
 
 
 def _predicate_adjective(tree: Clause) -> str:

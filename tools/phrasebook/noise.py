@@ -105,10 +105,12 @@ class _Noise:
         match fault:
             case "duplicate":
                 number = self._take_line()
-                self._insert(Line(self._train[number], fault), after=number)
+                self._insert(Line(self._train[number], fault), line_number=number)
             case "near_duplicate":
                 number = self._take_line()
-                self._insert(Line(_varied(self._train[number], self._random), fault), after=number)
+                self._insert(
+                    Line(_varied(self._train[number], self._random), fault), line_number=number
+                )
             case "test_sentence":
                 self._insert(Line(next(self._test_sentences), fault))
             case "overlong":
@@ -140,9 +142,9 @@ class _Noise:
             line = Line((english, german, french), "misaligned", right=triple)
             self._changed_lines[first + index] = line
 
-    def _insert(self, line: Line, after: int = 0) -> None:
+    def _insert(self, line: Line, line_number: int = 0) -> None:
         """Insert a line at a random position after the line with a number."""
-        position = self._random.uniform(after + 0.5, len(self._train))
+        position = self._random.uniform(line_number + 0.5, len(self._train))
         self._inserted_lines.append((position, line))
 
     def _take_line(self, fits: Callable[[Triple], bool] | None = None, size: int = 1) -> int:

@@ -301,13 +301,13 @@ class Phrases(Dice, ABC):
         return Place(relation, Phrase(head, determiner, adjective=self.adjective(head, 0.25)))
 
 
-def _may_be_one_person(subject: Noun | Name | Pronoun, other: Pronoun) -> bool:
+def _may_be_one_person(subject: Noun | Name | Pronoun, pronoun: Pronoun) -> bool:
     """Return whether a subject and a pronoun may be one person, as in "I see me" or "I see us".
 
     Such sentences would need a reflexive pronoun. "He sees him" is allowed: these are two persons.
     """
     if not isinstance(subject, Pronoun):
         return False
-    if subject.person == other.person:
+    if subject.person == pronoun.person:
         return subject not in (lexicon.HE, lexicon.SHE)
-    return {subject, other} == {lexicon.PRONOUN_I, lexicon.WE}
+    return {subject, pronoun} == {lexicon.PRONOUN_I, lexicon.WE}

@@ -107,7 +107,7 @@ def compare(
             first_argument.revision,
             first_settings,
             first_records,
-            on_different_corpora=are_corpora_different,
+            are_corpora_different=are_corpora_different,
         )
         second_system = ReportedSystem(
             second_name,
@@ -115,7 +115,7 @@ def compare(
             second_argument.revision,
             second_settings,
             second_records,
-            on_different_corpora=are_corpora_different,
+            are_corpora_different=are_corpora_different,
         )
         yield from compare_systems(first_system, second_system, sentences)
 
@@ -239,7 +239,7 @@ def _settings_to_compare(
         pairs: The scores of both systems on each test set.
     """
     common_corpora: list[str] = []
-    if not first.on_different_corpora:
+    if not first.are_corpora_different:
         # Each corpus once, although it may have several test sets.
         common_corpora = list(dict.fromkeys(pair.first.bleu.corpus for pair in pairs))
     are_trained = all(pair.are_trained for pair in pairs)

@@ -27,7 +27,7 @@ def deciding_settings(
         The values by key, such as `train.optimizer.name`.
     """
     settings = system.settings
-    if system.on_different_corpora and system.corpus:
+    if system.are_corpora_different and system.corpus:
         return _settings_on_corpus(system, system.corpus, are_trained)
     if are_trained:
         values_by_key = dotted_settings(settings, system.system)

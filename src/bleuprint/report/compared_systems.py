@@ -91,7 +91,7 @@ class ReportedSystem:
         revision: The Git revision of the report; empty for the working tree.
         settings: The settings of the report.
         records: The results of the report, as results.json stores them.
-        on_different_corpora: Whether the two compared systems are trained on two corpora, which
+        are_corpora_different: Whether the two compared systems are trained on two corpora, which
             have the same test sets.
     """
 
@@ -100,11 +100,11 @@ class ReportedSystem:
     revision: str
     settings: Settings
     records: Records
-    on_different_corpora: bool
+    are_corpora_different: bool
 
     def __str__(self) -> str:
         """Return the system as an argument of the command names it, such as `base@v1.0`."""
-        name = f"{self.system}, {self.corpus}" if self.on_different_corpora else self.system
+        name = f"{self.system}, {self.corpus}" if self.are_corpora_different else self.system
         return f"{name}@{self.revision}" if self.revision else name
 
     def scores(self, seeds: Sequence[int]) -> dict[tuple[str, str], SystemScores]:
@@ -132,7 +132,7 @@ class ReportedSystem:
         scores_by_test_set = {}
         for key, rows in scores_of_all_lines.groupby(SYSTEM_AND_TEST, sort=False):
             _, corpus, test = key
-            corpus_or_empty = "" if self.on_different_corpora else corpus
+            corpus_or_empty = "" if self.are_corpora_different else corpus
             scores_by_test_set[corpus_or_empty, test] = SystemScores(
                 scores={row.metric: row for row in score_rows(rows)},
                 runs=runs_by_test_set[key],

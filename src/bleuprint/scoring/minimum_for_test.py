@@ -44,21 +44,23 @@ def matched_4_grams_if_few(bleu_statistics: Floats) -> Iterator[MetricValue]:
         yield untested_value(MATCHED_4_GRAMS, matched_4_grams, len(bleu_statistics))
 
 
-def reason_not_tested(sentences: int, is_test_over_sentences: bool, do_both_match_few: bool) -> str:
+def reason_not_tested(
+    sentences: int, is_test_over_sentences: bool, have_both_few_matches: bool
+) -> str:
     """Return why the difference between two systems is not tested; an empty string if it is.
 
     Args:
         sentences: The number of sentences in the test set.
         is_test_over_sentences: Whether the test resamples the sentences. If it compares several
             training runs (seeds) instead, the number of sentences does not matter.
-        do_both_match_few: Whether both systems match fewer than `MIN_MATCHED_4_GRAMS` 4-grams
+        have_both_few_matches: Whether both systems match fewer than `MIN_MATCHED_4_GRAMS` 4-grams
             of the references. If only one of them does, the difference is tested, since it depends
             mainly on the system with many matches.
 
     Returns:
         A text for the report, such as `too few sentences to compare`.
     """
-    if do_both_match_few:
+    if have_both_few_matches:
         return TOO_FEW_MATCHES
     if is_test_over_sentences and sentences < MIN_SENTENCES:
         return TOO_FEW_SENTENCES
