@@ -29,6 +29,7 @@ with exit_on_error():
         RESOLVED = None
         STAGES = graph.load_stages()
     JOBS = snakemake_run.Jobs(workflow, STAGES, RESOLVED)
+    JOBS.limit_gpus()
 
 snakemake_run.prepare_environment()
 
@@ -91,6 +92,7 @@ for each in RULES:
                 "profiles/environment.yaml"
             resources:
                 **slurm.job_resources(each),
+                gpu=JOBS.gpu_function(each),
             params:
                 command=each.shard_command,
                 digest=each.shard_digest,
@@ -119,9 +121,10 @@ for each in RULES:
             **each.constraints,
         conda:
             "profiles/environment.yaml"
-        threads: each.threads
+        threads: JOBS.thread_function(each)
         resources:
             **slurm.job_resources(each),
+            gpu=JOBS.gpu_function(each),
         params:
             begin=each.begin,
             command=each.command,
@@ -130,5 +133,7 @@ for each in RULES:
             each.message
         shell:
             # SIGTERM reaches all of a job's processes: the shell and tee wait until the stage has saved.
-            "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}}; trap : TERM;"
+            "export BLEUPRINT_WORKERS=${{BLEUPRINT_WORKERS:-{threads}}};"
+            " [ {resources.gpu} = 0 ] || export BLEUPRINT_GPUS=${{BLEUPRINT_GPUS:-{resources.gpu}}};"
+            " trap : TERM;"
             " ({params.begin} {input.stage:q} && {params.command}) 2>&1 | (trap '' TERM; tee {log})"

@@ -14,6 +14,7 @@ restart(*sys.argv[2:4])
 
 from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
+from bleuprint.runtime.distributed.gpus import hold_gpus_for_torch
 from bleuprint.runtime.errors import run_main
 from bleuprint.serving.back_translate import back_translate
 
@@ -25,7 +26,8 @@ def main() -> None:
     settings = load_resolved_settings()
     if settings.system_on(system, corpus).arithmetic == "portable":
         check_portable(system)
-    back_translate(settings, text_name)
+    with hold_gpus_for_torch(most=1):
+        back_translate(settings, text_name)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Writes results/SYSTEM/CORPUS/SEED/comet.json.
 from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime.errors import run_main
+from bleuprint.runtime.gpu_locks import hold_gpus
 from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.scoring.comet import score_run_by_comet
 
@@ -14,7 +15,8 @@ from bleuprint.scoring.comet import score_run_by_comet
 def main() -> None:
     """Score the run that the command line names."""
     run = stage_args.parse_scored_run(description=__doc__)
-    with show_elapsed_time(f"comet {run}"):
+    # The model runs in another Python, which inherits CUDA_VISIBLE_DEVICES.
+    with hold_gpus(most=1), show_elapsed_time(f"comet {run}"):
         score_run_by_comet(load_resolved_settings(), run.system, run.corpus, run.seed)
 
 

@@ -31,17 +31,19 @@ def main() -> None:
         return
     # Imported late: loading torch takes seconds.
     from bleuprint.decoding.translate import translate_tests
+    from bleuprint.runtime.distributed.gpus import hold_gpus_for_torch
 
     system = settings.system_on(run.system, run.corpus)
     if system.arithmetic == "portable":
         check_portable(run.system)
-    translate_tests(
-        corpus_folder(run.corpus, "binary"),
-        run.models_folder / "averaged",
-        system.decode,
-        run.results_folder,
-        corpus_folder(run.corpus, "tokens"),
-    )
+    with hold_gpus_for_torch(most=1):
+        translate_tests(
+            corpus_folder(run.corpus, "binary"),
+            run.models_folder / "averaged",
+            system.decode,
+            run.results_folder,
+            corpus_folder(run.corpus, "tokens"),
+        )
 
 
 if __name__ == "__main__":

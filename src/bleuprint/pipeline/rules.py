@@ -114,10 +114,6 @@ class Rule:
         """Return the input files of a job."""
         return self.dependencies[self.stage(wildcards).name]
 
-    def threads(self, wildcards: Mapping[str, str]) -> int:
-        """Return the number of threads that a job uses."""
-        return self.stage(wildcards).threads
-
     def begin(self, wildcards: Mapping[str, str]) -> str:
         """Return the command that notes the state from which a job starts."""
         return self.stage(wildcards).begin_command()

@@ -1,4 +1,4 @@
-"""SLURM for the Snakefile: the resources of a job, and checks before the first job is submitted.
+"""SLURM for the Snakefile: memory and time of a job, and checks before the first is submitted.
 
 The checks refuse at once what would otherwise fail hours later, or would wait forever for a job
 whose end Snakemake cannot see.
@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError
 
 
 def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
-    """Return what Snakemake has to reserve for each job of a rule, by Snakemake's resource names.
+    """Return the memory and time of each job of a rule, by Snakemake's resource names.
 
     Values that differ between the jobs are functions, which Snakemake calls for a job.
 
@@ -42,11 +42,7 @@ def job_resources(rule: Rule) -> dict[str, int | Callable[..., int]]:
         """Return the time limit of a job in minutes."""
         return 60 * rule.stage(wildcards).hours
 
-    def gpus(wildcards: Mapping[str, str]) -> int:
-        """Return the number of GPUs of a job."""
-        return rule.stage(wildcards).gpu
-
-    return {"mem_mb": memory_mb, "runtime": minutes, "gpu": gpus, "nodes": 1}
+    return {"mem_mb": memory_mb, "runtime": minutes, "nodes": 1}
 
 
 def check_cluster(workflow: Any) -> None:

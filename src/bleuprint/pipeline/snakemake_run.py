@@ -19,6 +19,13 @@ from bleuprint.config.experiment import load_resolved_settings, load_settings
 from bleuprint.pipeline.dvc_repo import changed_stages
 from bleuprint.pipeline.graph import Stage, input_paths, writer_by_output
 from bleuprint.pipeline.leftovers import move_leftovers
+from bleuprint.pipeline.machine_share import (
+    MachineShare,
+    cores_beside_gpus,
+    gpus_for,
+    uses_gpu,
+    whole_machine,
+)
 from bleuprint.pipeline.project_lock import hold_project, other_runner
 from bleuprint.pipeline.recording import (
     finished_marks,
@@ -109,8 +116,54 @@ class Jobs:
         self._resolved = resolved
         self._inputs_by_stage = input_paths(stages)
         self._writer_by_output = writer_by_output(stages)
+        self._machine = whole_machine()
         # Releases the lock of the project at the end of the run.
         self._project_lock = ExitStack()
+
+    def limit_gpus(self) -> None:
+        """Let the jobs that run on this machine use no more GPUs at a time than it has.
+
+        On a cluster, SLURM chooses the GPUs of each job.
+        """
+        if self._runs_here and self._machine.gpus > 0:
+            self._workflow.register_resource("gpu", self._machine.gpus)
+
+    @property
+    def _runs_here(self) -> bool:
+        """Whether Snakemake runs its jobs on this machine, and not on a cluster."""
+        return bool(self._workflow.local_exec)
+
+    def share_of_job(self, rule: Rule, wildcards: Mapping[str, str]) -> MachineShare:
+        """Return the cores and GPUs that Snakemake reserves for a job.
+
+        On a machine with GPUs, all trainings of this run divide them. Snakemake asks once for each
+        job, before it starts, so a training that is left alone at the end does not get more. In all
+        other cases the numbers are those of dvc.yaml.
+
+        Args:
+            rule: The rule of the job.
+            wildcards: The values of the job, such as its system, corpus and seed.
+        """
+        stage = rule.stage(wildcards)
+        is_divided = self._workflow.is_main_process and self._runs_here
+        if not is_divided or not uses_gpu(stage, self._machine):
+            return MachineShare(cores=stage.threads, gpus=stage.gpu)
+        running_stages = self.running_stages
+        trainings = [
+            other
+            for other in self._stages
+            if other.kind == "train" and other.name in running_stages
+        ]
+        gpus = gpus_for(stage, self._machine.gpus, len(trainings))
+        return MachineShare(cores=cores_beside_gpus(gpus, self._machine), gpus=gpus)
+
+    def thread_function(self, rule: Rule) -> Callable[[Mapping[str, str]], int]:
+        """Return the function that Snakemake calls for the number of threads of a rule's jobs."""
+        return lambda wildcards: self.share_of_job(rule, wildcards).cores
+
+    def gpu_function(self, rule: Rule) -> Callable[[Mapping[str, str]], int]:
+        """Return the function that Snakemake calls for the number of GPUs of a rule's jobs."""
+        return lambda wildcards: self.share_of_job(rule, wildcards).gpus
 
     def input_function(self, rule: Rule) -> Callable[[Mapping[str, str]], list[Any]]:
         """Return the function that Snakemake calls for the input files of each job of a rule.

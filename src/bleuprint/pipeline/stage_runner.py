@@ -1,18 +1,16 @@
 """Runs the changed stages of the graph, independent stages at the same time.
 
 `dvc repro` runs one stage after another. `run_changed_stages` runs as many as the machine has cores
-for. DVC still decides which stages have changed and which outputs its run cache contains, and DVC
-writes dvc.lock.
+and GPUs for. DVC still decides which stages have changed and which outputs its run cache contains,
+and DVC writes dvc.lock.
 """
 
-import os
 import signal
-import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,21 +18,30 @@ from typing import Any
 from bleuprint.pipeline.dvc_lock import write_lock
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.pipeline.graph import Stage, load_stages
-from bleuprint.runtime import processor
-from bleuprint.runtime.environment import RUNNER_LOGS, stage_path
+from bleuprint.pipeline.machine_share import (
+    MachineShare,
+    cores_beside_gpus,
+    cores_for,
+    gpus_for,
+    uses_gpu,
+    whole_machine,
+)
+from bleuprint.pipeline.stage_process import (
+    SIGNAL_STATUS_BASE,
+    raise_at_signals,
+    run_command,
+    terminate_stages,
+)
 from bleuprint.runtime.errors import Interrupted, print_message
 from bleuprint.runtime.machine_errors import describe_machine_error, explain_kill
-from bleuprint.runtime.progress import SHARED_TERMINAL
 
 # Writing dvc.lock takes half a second. It is written after each stage that took longer than this,
 # and at the end of the run. After a kill, DVC's run cache still contains what dvc.lock lacks.
 _MIN_SECONDS_TO_RECORD = 10.0
-# As in a shell, the exit status of a command that signal N has ended is this number plus N.
-_SIGNAL_STATUS_BASE = 128
 
 
 def run_changed_stages(announce: Callable[[str, bool], None], root: Path = Path()) -> int:
-    """Run all stages that are out of date, several at the same time if there are enough cores.
+    """Run all stages that are out of date, as many at the same time as the machine has room for.
 
     DVC decides which stages these are, by the settings in reports/resolved.json, which the caller
     has to write first. If a stage fails, the running ones finish, and no other stage starts.
@@ -61,12 +68,12 @@ class _RunningStage:
 
     Attributes:
         dvc_stage: DVC's object for the stage.
-        cores: The number of cores that it uses.
+        share: The cores and GPUs that it uses.
         start_seconds: When it began, by the monotonic clock.
     """
 
     dvc_stage: Any
-    cores: int
+    share: MachineShare
     start_seconds: float
 
 
@@ -74,10 +81,12 @@ class _StageRunner:
     """One run of the changed stages. Only the main thread uses DVC's objects, with DVC's lock.
 
     A stage goes through these states: it waits for other stages (`_pending`), has changed and waits
-    for free cores (`_changed`), runs (`_running`), is finished but not in dvc.lock (`_unrecorded`).
+    for free cores or GPUs (`_changed`), runs (`_running`), is finished but not in dvc.lock
+    (`_unrecorded`).
 
     Attributes:
         _repo: DVC's repository.
+        _machine: The cores and GPUs of this machine.
         _stages: Our description of each stage, by name.
         _announce: See `run_changed_stages`.
         _pending: For each waiting stage of DVC, the stages that must finish before it; in the order
@@ -102,6 +111,7 @@ class _StageRunner:
         self._repo = repo
         self._stages = stages
         self._announce = announce
+        self._machine = whole_machine()
         with self._dvc_lock():
             graph = repo.index.graph
         # For each stage that waits for other stages, the unfinished ones among them.
@@ -127,7 +137,7 @@ class _StageRunner:
         Raises:
             Interrupted: A signal arrived. The running stages were stopped.
         """
-        with _raise_at_signals(), ThreadPoolExecutor(_machine_cores()) as pool:
+        with raise_at_signals(), self._thread_pool() as pool:
             try:
                 self._start_stages(pool)
                 while self._running:
@@ -138,7 +148,7 @@ class _StageRunner:
                     # Stages that waited for the ended ones, or for cores, may start now.
                     self._start_stages(pool)
             except KeyboardInterrupt:
-                _terminate_stages()
+                terminate_stages()
                 raise Interrupted("stopped: the same command continues from here") from None
             except Exception:
                 # An error of this process, for example of `announce` if standard output is closed.
@@ -149,6 +159,13 @@ class _StageRunner:
             finally:
                 self._record()
         return self._status
+
+    def _thread_pool(self) -> ThreadPoolExecutor:
+        """Return a pool with a thread for each stage that can run at the same time.
+
+        A stage uses at least one core or one GPU.
+        """
+        return ThreadPoolExecutor(self._machine.cores + self._machine.gpus)
 
     def _dvc_lock(self) -> AbstractContextManager[None]:
         """Return DVC's lock on the repository, to be held in a `with` block.
@@ -170,25 +187,67 @@ class _StageRunner:
         with self._dvc_lock():
             self._collect_ready()
             has_failed = self._status != 0
-            while self._changed and not has_failed:
-                dvc_stage = self._changed[0]
-                stage = self._stages[dvc_stage.name]
-                used_cores = sum(running.cores for running in self._running.values())
-                free_cores = _machine_cores() - used_cores
-                cores = _cores_for(stage, free_cores, waiting_stages=len(self._changed))
-                if cores > free_cores:
+            while not has_failed:
+                dvc_stage, share = self._next_stage()
+                if dvc_stage is None:
                     # The end of a running stage calls this method again.
                     break
-                self._changed.pop(0)
+                self._changed.remove(dvc_stage)
                 is_restored = _restore_outputs(dvc_stage)
-                self._announce(stage.name, is_restored)
+                self._announce(dvc_stage.name, is_restored)
                 if is_restored:
                     # The stage is finished, so the stages after it may have all their inputs now.
                     self._save_outputs(dvc_stage)
                     self._collect_ready()
                 else:
-                    future = pool.submit(_run_command, stage.command, cores)
-                    self._running[future] = _RunningStage(dvc_stage, cores, time.monotonic())
+                    command = self._stages[dvc_stage.name].command
+                    future = pool.submit(run_command, command, share, self._machine)
+                    self._running[future] = _RunningStage(dvc_stage, share, time.monotonic())
+
+    def _next_stage(self) -> tuple[Any | None, MachineShare]:
+        """Choose the stage that starts next, among those that have changed.
+
+        Stages on GPUs wait for GPUs, all others for cores, and none waits for the other kind. Of
+        each kind, the first one of the queue must fit, so that a stage that needs all cores is not
+        delayed for ever by smaller ones.
+
+        Returns:
+            DVC's object for the stage, and its share of the machine; None and nothing if no stage
+            can start now.
+        """
+        free = self._free_share()
+        gpu_stages = []
+        cpu_stages = []
+        for dvc_stage in self._changed:
+            if uses_gpu(self._stages[dvc_stage.name], self._machine):
+                gpu_stages.append(dvc_stage)
+            else:
+                cpu_stages.append(dvc_stage)
+        if gpu_stages and free.gpus > 0:
+            stages = [self._stages[dvc_stage.name] for dvc_stage in gpu_stages]
+            waiting_trainings = sum(stage.kind == "train" for stage in stages)
+            gpus = gpus_for(stages[0], free.gpus, waiting_trainings)
+            cores = cores_beside_gpus(gpus, self._machine)
+            return gpu_stages[0], MachineShare(cores=cores, gpus=gpus)
+        if cpu_stages:
+            stage = self._stages[cpu_stages[0].name]
+            cores = cores_for(stage, free.cores, len(cpu_stages), self._machine)
+            if cores <= free.cores:
+                return cpu_stages[0], MachineShare(cores=cores, gpus=0)
+        return None, MachineShare(cores=0, gpus=0)
+
+    def _free_share(self) -> MachineShare:
+        """Return the cores and GPUs that no running stage uses.
+
+        Stages on GPUs start even if all cores are busy, so the number of free cores can be
+        negative.
+        """
+        cores = self._machine.cores
+        gpus = self._machine.gpus
+        for running in self._running.values():
+            cores -= running.share.cores
+            gpus -= running.share.gpus
+        return MachineShare(cores=cores, gpus=gpus)
 
     def _collect_ready(self) -> None:
         """Move the stages that no longer wait for other stages from `_pending` to `_changed`.
@@ -232,8 +291,8 @@ class _StageRunner:
             except Exception as error:  # DVC's errors have no common class.
                 print_message(f"{name}: {describe_machine_error(error) or error}")
                 status = 1
-        elif status > _SIGNAL_STATUS_BASE:
-            signal_number = status - _SIGNAL_STATUS_BASE
+        elif status > SIGNAL_STATUS_BASE:
+            signal_number = status - SIGNAL_STATUS_BASE
             reason = explain_kill() if signal_number == signal.SIGKILL else ""
             print_message(f"{name}: ended by signal {signal_number}{reason}")
         self._status = max(self._status, status)
@@ -381,88 +440,3 @@ def _training_cost(stage: Stage) -> float:
     # Attention has four matrices of d_model x d_model.
     weights_per_layer = model["d_model"] * (4 * model["d_model"] + model["d_ff"])
     return float(tokens * layers * weights_per_layer)
-
-
-def _cores_for(stage: Stage, free_cores: int, waiting_stages: int) -> int:
-    """Return how many cores of this machine a stage gets.
-
-    A stage for a GPU gets all cores, so that it runs alone. (On a machine without a GPU, it
-    computes on these cores.) A stage with one thread gets one core. Any other stage gets an equal
-    share of the free cores, and at least one.
-
-    Args:
-        stage: The stage that starts next.
-        free_cores: The number of cores that no running stage uses.
-        waiting_stages: The number of stages that could start now, this one included.
-    """
-    if stage.gpu:
-        return _machine_cores()
-    if stage.threads == 1:
-        return 1
-    return max(1, free_cores // waiting_stages)
-
-
-def _run_command(command: str, cores: int) -> int:
-    """Run the command of a stage in a shell, wait until it ends, and return its exit status.
-
-    If signal N has ended the command, the status is 128 + N, as in a shell.
-
-    Args:
-        command: The command, such as `python stages/train.py small own 1`.
-        cores: How many processes the stage may use.
-    """
-    # `update` keeps the user's number of workers if the user has set this variable.
-    variables = {"BLEUPRINT_WORKERS": str(cores)}
-    variables.update(os.environ)
-    variables["PATH"] = stage_path()
-    # The stage does not log to MLflow, since this process does so at the end of the run.
-    variables[RUNNER_LOGS] = "1"
-    may_run_beside_others = cores < _machine_cores()
-    if may_run_beside_others:
-        # The stage prints lines instead of a progress bar.
-        variables[SHARED_TERMINAL] = "1"
-    status = subprocess.call(command, shell=True, env=variables)
-    # For a shell that signal N has ended, Python returns -N instead of the shell's usual 128 + N.
-    return status if status >= 0 else _SIGNAL_STATUS_BASE - status
-
-
-@contextmanager
-def _raise_at_signals() -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into a KeyboardInterrupt for the time of a `with` block.
-
-    So each of them can be handled like Ctrl-C, and the running stages are stopped properly. By
-    default, SIGTERM and SIGHUP (a closed terminal) would end the process at once. A signal that is
-    ignored stays ignored: with `nohup`, a process must survive the end of its terminal.
-    """
-    old_handlers = {}
-    for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        old_handlers[signal_number] = signal.getsignal(signal_number)
-        is_ignored = old_handlers[signal_number] == signal.SIG_IGN
-        if not is_ignored:
-            # Python's own handler of SIGINT, which raises KeyboardInterrupt.
-            signal.signal(signal_number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for signal_number, handler in old_handlers.items():
-            signal.signal(signal_number, handler)
-
-
-def _terminate_stages() -> None:
-    """Send SIGTERM to the processes of all running stages, and wait until they have ended.
-
-    A training saves a checkpoint before it ends.
-    """
-    import psutil
-
-    # These are shells, the stages that the shells run, and the processes of the stages.
-    processes = psutil.Process().children(recursive=True)
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            process.terminate()
-    psutil.wait_procs(processes)
-
-
-def _machine_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return processor.THIS.cores

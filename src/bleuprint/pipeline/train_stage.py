@@ -19,7 +19,7 @@ from bleuprint.model.arithmetic import check_portable
 from bleuprint.model.precision import check_precision
 from bleuprint.runtime import environment
 from bleuprint.runtime.distributed.group import Group, init_process_group
-from bleuprint.runtime.distributed.launch import start_processes
+from bleuprint.runtime.distributed.launch import hold_gpus_of_training, start_processes
 from bleuprint.runtime.distributed.ranks import is_launched
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.json_files import write_json
@@ -56,8 +56,18 @@ def train_run(run: Run) -> None:
     environment.timeout_seconds()
     if not is_launched():
         job_for_run(run, load_resolved_settings())
-    # For several processes, this one starts them, waits, and ends here with their exit status.
-    start_processes()
+    with hold_gpus_of_training():
+        # For several processes, this one starts them, waits, and ends here with their exit status.
+        start_processes()
+        _train_as_member(run)
+
+
+def _train_as_member(run: Run) -> None:
+    """Train a model in one of the processes of its training.
+
+    Args:
+        run: The system, the corpus and the seed of the training.
+    """
     group = init_process_group()
     # If one process raises an error in this block, all raise it, so that none waits for another.
     with group.raise_together():

@@ -4,6 +4,7 @@
 | --------------------- | ---------------------------------------------------------------------- |
 | BLEUPRINT_MIRROR      | folder or URL prefix holding the corpora's files as <host>/<path>      |
 | BLEUPRINT_WORKERS     | processes that prepare text (default: the cores this process may use)  |
+| BLEUPRINT_GPUS        | GPUs that a stage takes at most (default: its share of all)            |
 | BLEUPRINT_PROCESSES   | processes that train (default: one a GPU; one on a CPU)                |
 | BLEUPRINT_TIMEOUT     | seconds a training process waits for the others (default: 300)         |
 | BLEUPRINT_EMULATE     | 1: number formats that the machine lacks, slower, as for tests         |
@@ -61,6 +62,11 @@ def netrc_file() -> Path:
 def worker_count() -> int:
     """Return the number of processes that prepare text."""
     return _positive_number("BLEUPRINT_WORKERS") or processor.THIS.cores
+
+
+def gpu_limit() -> int | None:
+    """Return how many GPUs a stage may take at most; None means all that are free."""
+    return _positive_number("BLEUPRINT_GPUS")
 
 
 def process_count() -> int | None:

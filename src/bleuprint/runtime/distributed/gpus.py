@@ -5,6 +5,7 @@ import re
 import socket
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import torch
 
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.gpu_locks import hold_gpus
 from bleuprint.runtime.wording import counted
 
 ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
@@ -44,6 +46,22 @@ class Member(NamedTuple):
     gpu_name: str = ""
     total_bytes: int = 0
     free_bytes: int = 0
+
+
+@contextmanager
+def hold_gpus_for_torch(most: int | None = None) -> Iterator[None]:
+    """Hold GPUs for PyTorch for the time of a `with` block; see `gpu_locks.hold_gpus`.
+
+    A PyTorch for CPUs only needs none, even if the machine has some.
+
+    Args:
+        most: The highest number of GPUs to take; None for all that are free.
+    """
+    if torch.version.cuda is None:
+        yield
+        return
+    with hold_gpus(most):
+        yield
 
 
 def gpu_count() -> int:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISCHR
@@ -25,7 +25,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from bleuprint.runtime import environment, processor
 from bleuprint.runtime.distributed import slurm
-from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count
+from bleuprint.runtime.distributed.gpus import ON_CPUS, gpu_count, hold_gpus_for_torch
 from bleuprint.runtime.distributed.ranks import is_launched
 from bleuprint.runtime.distributed.store import POLL_SECONDS
 from bleuprint.runtime.errors import (
@@ -60,6 +60,17 @@ class ProcessEnd:
     status: int
     timestamp: float
     message: str
+
+
+def hold_gpus_of_training() -> AbstractContextManager[None]:
+    """Return a context in which this process holds the GPUs of a training on this machine.
+
+    If a launcher has started this process, or if a SLURM job has several nodes, the launcher or
+    SLURM has already divided the GPUs among the processes, and nothing is held.
+    """
+    if is_launched() or slurm.node_count() > 1:
+        return nullcontext()
+    return hold_gpus_for_torch(environment.process_count())
 
 
 def start_processes() -> None:

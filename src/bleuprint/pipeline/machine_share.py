@@ -1,0 +1,83 @@
+"""How the cores and the GPUs of a machine are divided among the stages that run side by side.
+
+A stage that computes on GPUs takes GPUs, and with each of them its part of the cores. Any other
+stage takes cores only. Both runners, `make reproduce` and Snakemake, divide a machine by these
+functions. The stage itself then locks its GPUs (runtime/gpu_locks.py).
+"""
+
+from dataclasses import dataclass
+
+from bleuprint.pipeline.graph import Stage
+from bleuprint.runtime import processor
+from bleuprint.runtime.gpu_locks import visible_gpus
+
+
+@dataclass(frozen=True)
+class MachineShare:
+    """A part of a machine: what a stage uses, or what is free.
+
+    Attributes:
+        cores: The number of cores.
+        gpus: The number of GPUs.
+    """
+
+    cores: int
+    gpus: int
+
+
+def whole_machine() -> MachineShare:
+    """Return all cores and GPUs that this process may use."""
+    return MachineShare(cores=processor.THIS.cores, gpus=len(visible_gpus()))
+
+
+def uses_gpu(stage: Stage, machine: MachineShare) -> bool:
+    """Return whether a stage computes on GPUs of a machine."""
+    return stage.gpu > 0 and machine.gpus > 0
+
+
+def gpus_for(stage: Stage, available_gpus: int, waiting_trainings: int) -> int:
+    """Return how many GPUs a stage gets on a machine that has some.
+
+    Trainings share the GPUs equally. Any other stage, such as translate, computes on one.
+
+    Args:
+        stage: A stage that computes on GPUs.
+        available_gpus: The number of GPUs to divide.
+        waiting_trainings: The number of trainings that divide them, this one included.
+    """
+    if stage.kind != "train":
+        return 1
+    return max(1, available_gpus // max(1, waiting_trainings))
+
+
+def cores_beside_gpus(gpus: int, machine: MachineShare) -> int:
+    """Return the number of cores that a stage on some GPUs uses, at least one.
+
+    A process that computes on a GPU needs few cores: for loading data, and for starting kernels. So
+    the cores are divided like the GPUs.
+
+    Args:
+        gpus: The number of GPUs of the stage.
+        machine: The whole machine.
+    """
+    return max(1, machine.cores * gpus // machine.gpus)
+
+
+def cores_for(stage: Stage, free_cores: int, waiting_stages: int, machine: MachineShare) -> int:
+    """Return how many cores a stage gets that computes on no GPU.
+
+    A training with several threads gets all cores, so that it runs alone. So does any other stage
+    for which dvc.yaml reserves a GPU that this machine does not have. A stage with one thread gets
+    one core. The remaining stages get an equal share of the free cores, and at least one.
+
+    Args:
+        stage: The stage that starts next.
+        free_cores: The number of cores that no running stage uses.
+        waiting_stages: The number of stages that could start now, this one included.
+        machine: The whole machine.
+    """
+    if stage.gpu:
+        return machine.cores
+    if stage.threads == 1:
+        return 1
+    return max(1, free_cores // waiting_stages)
