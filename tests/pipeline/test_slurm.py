@@ -60,18 +60,6 @@ def test_jobs_of_other_projects_are_accepted(tmp_path):
     slurm.check_no_earlier_jobs(tmp_path.parent)
 
 
-def test_only_training_and_translation_ask_for_a_gpu(resources):
-    """`resources` contains, for each rule of Snakemake, functions of the values in a job's name."""
-    wildcards = {"key": "own", "system": "tiny", "corpus": "own", "seed": "1"}
-
-    rules_with_gpu = set()
-    for rule_name, resources_of_rule in resources.items():
-        if resources_of_rule["gpu"](wildcards):
-            rules_with_gpu.add(rule_name)
-
-    assert rules_with_gpu == {"train", "translate"}
-
-
 def test_a_training_asks_for_a_day(resources):
     minutes = resources["train"]["runtime"](TRAINING)
 

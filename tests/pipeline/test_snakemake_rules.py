@@ -1,6 +1,7 @@
 """The rules of the Snakefile against the stages that DVC resolves from dvc.yaml."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +25,14 @@ def wildcards_of(rule, stage):
     for name, possible_values in rule.constraints.items():
         pattern = pattern.replace(f"{{{name}}}", f"(?P<{name}>{possible_values})", 1)
     return re.fullmatch(pattern, stage.outputs[0]).groupdict()
+
+
+def jobs_on_a_cluster(stages):
+    """Return what decides about the jobs of a Snakemake run on SLURM."""
+    workflow = SimpleNamespace(
+        is_main_process=True, local_exec=False, resource_settings=SimpleNamespace(cores=None)
+    )
+    return snakemake_run.Jobs(workflow, list(stages.values()), None)
 
 
 def test_each_stage_belongs_to_exactly_one_rule_of_snakemake(rules, stages):
@@ -158,8 +167,23 @@ def test_the_stages_after_a_changed_stage_run_as_well(stages, changed_stage, lat
 
     The stages of other runs stay as they are.
     """
-    jobs = snakemake_run.Jobs(None, list(stages.values()), None)
+    jobs = jobs_on_a_cluster(stages)
 
     stages_to_run = jobs._with_later_stages({changed_stage})
 
     assert stages_to_run == {changed_stage} | later_stages
+
+
+def test_on_a_cluster_only_training_and_translation_ask_for_a_gpu(rules, stages, monkeypatch):
+    """SLURM reserves what dvc.yaml says, whatever GPUs the machine has that submits the jobs."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b,GPU-c,GPU-d")
+    jobs = jobs_on_a_cluster(stages)
+
+    gpus_by_rule = {}
+    for rule in rules:
+        first_stage = next(iter(rule.stages.values()))
+        wildcards = wildcards_of(rule, first_stage)
+        gpus_by_rule[rule.name] = jobs.share_of_job(rule, wildcards).gpus
+
+    rules_with_gpu = {name: gpus for name, gpus in gpus_by_rule.items() if gpus}
+    assert rules_with_gpu == {"train": 1, "translate": 1}

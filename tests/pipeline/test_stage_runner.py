@@ -15,7 +15,9 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.config.resolved_runs import SECTIONS
 from bleuprint.pipeline import stage_runner
 from bleuprint.pipeline.graph import load_stages
+from bleuprint.pipeline.machine_share import MachineShare
 from bleuprint.pipeline.resolve import write_resolved
+from bleuprint.pipeline.stage_process import run_command
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.yaml_tree import load_yaml
 from processes import on_terminal
@@ -52,14 +54,18 @@ while :; do sleep 0.05; done
 # A program that runs the changed stages on a machine with {cores} cores, and prints their names.
 RUN_CHANGED_STAGES = """\
 from bleuprint.pipeline import stage_runner
+from bleuprint.pipeline.machine_share import MachineShare
 from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import run_main
-stage_runner._machine_cores = lambda: {cores}
+stage_runner.whole_machine = lambda: MachineShare(cores={cores}, gpus=0)
 def main():
     write_resolved()
     stage_runner.run_changed_stages(lambda name, restored: print(name, flush=True))
 run_main(main)
 """
+
+TWO_CORES = MachineShare(cores=2, gpus=0)
+ONE_OF_TWO_CORES = MachineShare(cores=1, gpus=0)
 
 
 @pytest.fixture
@@ -73,7 +79,7 @@ def project(stand_in, tmp_path, monkeypatch):
     copy.edit("params.yaml", "  tiny:\n", "  tiny:\n    arithmetic: portable\n")
     monkeypatch.chdir(copy.root)
     monkeypatch.setenv("PATH", copy.environment["PATH"])
-    monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 2)
+    monkeypatch.setattr(stage_runner, "whole_machine", lambda: TWO_CORES)
     return copy
 
 
@@ -360,7 +366,7 @@ def test_the_python_of_a_stage_is_the_one_that_runs_bleuprint(monkeypatch, tmp_p
 
     # The shell's test -ef succeeds if both paths are the same file.
     command = f'test "$(command -v python)" -ef "{sys.executable}"'
-    status = stage_runner._run_command(command, cores=1)
+    status = run_command(command, ONE_OF_TWO_CORES, TWO_CORES)
 
     assert status == 0
 
@@ -370,7 +376,7 @@ def test_a_command_that_signal_9_ends_has_status_137():
 
     The command kills its own shell, since bash may replace itself by the command that it runs.
     """
-    status = stage_runner._run_command("kill -KILL $$", cores=1)
+    status = run_command("kill -KILL $$", ONE_OF_TWO_CORES, TWO_CORES)
 
     assert status == 128 + 9
 
@@ -384,33 +390,6 @@ def test_the_error_message_names_the_stage_that_a_signal_has_ended(project, caps
 
     assert result.status == 128 + 9
     assert re.search(r"error: score@\S+: ended by signal 9\n", capsys.readouterr().err)
-
-
-@pytest.mark.parametrize(
-    ("threads", "gpu", "free_cores", "waiting_stages", "expected_cores"),
-    [
-        pytest.param(8, 0, 8, 1, 8, id="alone: all free cores"),
-        pytest.param(8, 0, 5, 2, 2, id="two stages wait: half of five cores, rounded down"),
-        pytest.param(8, 0, 0, 1, 1, id="no free core: asks for one and waits"),
-        pytest.param(1, 0, 8, 1, 1, id="one thread: one core"),
-        pytest.param(8, 1, 3, 1, 8, id="on a GPU: all cores of the machine"),
-    ],
-)
-def test_a_stage_gets_its_share_of_eight_cores(
-    stand_in, monkeypatch, threads, gpu, free_cores, waiting_stages, expected_cores
-):
-    """The machine has eight cores. The runner starts the next stage when enough cores are free.
-
-    dvc.yaml says for each stage how many threads and GPUs it can use.
-    """
-    monkeypatch.setattr(stage_runner, "_machine_cores", lambda: 8)
-    (clean,) = (stage for stage in load_stages(stand_in.root) if stage.name == "clean@own")
-    assert clean.threads == 8
-    stage = replace(clean, threads=threads, gpu=gpu)
-
-    cores = stage_runner._cores_for(stage, free_cores, waiting_stages)
-
-    assert cores == expected_cores
 
 
 def terminal_of_a_run(project, cores):

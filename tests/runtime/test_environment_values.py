@@ -44,6 +44,7 @@ def test_a_mirror_with_a_password_is_refused(monkeypatch):
     [
         ("BLEUPRINT_WORKERS", environment.worker_count, 7),
         ("BLEUPRINT_PROCESSES", environment.process_count, None),
+        ("BLEUPRINT_GPUS", environment.gpu_limit, None),
         ("BLEUPRINT_TIMEOUT", environment.timeout_seconds, 300),
     ],
 )
@@ -72,6 +73,7 @@ def test_a_count_is_read_from_its_variable_or_has_a_default(
     [
         ("BLEUPRINT_WORKERS", environment.worker_count),
         ("BLEUPRINT_PROCESSES", environment.process_count),
+        ("BLEUPRINT_GPUS", environment.gpu_limit),
         ("BLEUPRINT_TIMEOUT", environment.timeout_seconds),
     ],
 )

@@ -116,9 +116,15 @@ class Jobs:
         self._resolved = resolved
         self._inputs_by_stage = input_paths(stages)
         self._writer_by_output = writer_by_output(stages)
-        self._machine = whole_machine()
+        self._machine = self._machine_of_run()
         # Releases the lock of the project at the end of the run.
         self._project_lock = ExitStack()
+
+    def _machine_of_run(self) -> MachineShare:
+        """Return the GPUs of this machine, and the cores that Snakemake may use: 8 for `-c8`."""
+        machine = whole_machine()
+        cores = self._workflow.resource_settings.cores
+        return MachineShare(cores=cores or machine.cores, gpus=machine.gpus)
 
     def limit_gpus(self) -> None:
         """Let the jobs that run on this machine use no more GPUs at a time than it has.
@@ -149,12 +155,11 @@ class Jobs:
         if not is_divided or not uses_gpu(stage, self._machine):
             return MachineShare(cores=stage.threads, gpus=stage.gpu)
         running_stages = self.running_stages
-        trainings = [
-            other
-            for other in self._stages
-            if other.kind == "train" and other.name in running_stages
-        ]
-        gpus = gpus_for(stage, self._machine.gpus, len(trainings))
+        trainings = 0
+        for other in self._stages:
+            if other.kind == "train" and other.name in running_stages:
+                trainings += 1
+        gpus = gpus_for(stage, self._machine.gpus, trainings)
         return MachineShare(cores=cores_beside_gpus(gpus, self._machine), gpus=gpus)
 
     def thread_function(self, rule: Rule) -> Callable[[Mapping[str, str]], int]:

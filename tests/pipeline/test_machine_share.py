@@ -1,0 +1,72 @@
+"""How stages that run side by side divide the cores and GPUs of a machine."""
+
+from dataclasses import replace
+
+import pytest
+
+from bleuprint.pipeline.graph import load_stages
+from bleuprint.pipeline.machine_share import MachineShare, cores_beside_gpus, cores_for, gpus_for
+
+
+@pytest.fixture(scope="module")
+def clean(stand_in):
+    """Return the stage clean@own, which can use eight threads and no GPU."""
+    (stage,) = (stage for stage in load_stages(stand_in.root) if stage.name == "clean@own")
+    assert stage.threads == 8
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("threads", "gpu", "free_cores", "waiting_stages", "expected_cores"),
+    [
+        pytest.param(8, 0, 8, 1, 8, id="alone: all free cores"),
+        pytest.param(8, 0, 5, 2, 2, id="two stages wait: half of five cores, rounded down"),
+        pytest.param(8, 0, 0, 1, 1, id="no free core: asks for one and waits"),
+        pytest.param(1, 0, 8, 1, 1, id="one thread: one core"),
+        pytest.param(8, 1, 3, 1, 8, id="for a GPU that the machine lacks: all cores"),
+    ],
+)
+def test_a_stage_gets_its_share_of_eight_cores(
+    clean, threads, gpu, free_cores, waiting_stages, expected_cores
+):
+    """The machine has eight cores. The runner starts the next stage when enough cores are free.
+
+    dvc.yaml says for each stage how many threads and GPUs it can use.
+    """
+    stage = replace(clean, threads=threads, gpu=gpu)
+
+    cores = cores_for(stage, free_cores, waiting_stages, MachineShare(cores=8, gpus=0))
+
+    assert cores == expected_cores
+
+
+@pytest.mark.parametrize(
+    ("waiting_trainings", "expected_gpus"),
+    [
+        pytest.param(1, 8, id="alone: all"),
+        pytest.param(2, 4, id="half"),
+        pytest.param(3, 2, id="a third, rounded down"),
+        pytest.param(50, 1, id="more trainings than GPUs: one"),
+    ],
+)
+def test_trainings_divide_eight_gpus(clean, waiting_trainings, expected_gpus):
+    training = replace(clean, name="train@tiny-own-1", gpu=1)
+
+    assert gpus_for(training, 8, waiting_trainings) == expected_gpus
+
+
+@pytest.mark.parametrize("kind", ["translate", "back_translate", "comet"])
+def test_other_stages_compute_on_one_gpu(clean, kind):
+    stage = replace(clean, name=f"{kind}@tiny-own-1", gpu=1)
+
+    assert gpus_for(stage, 8, waiting_trainings=0) == 1
+
+
+@pytest.mark.parametrize(("gpus", "expected_cores"), [(8, 64), (3, 24), (1, 8)])
+def test_a_stage_gets_as_large_a_part_of_the_cores_as_of_the_gpus(gpus, expected_cores):
+    assert cores_beside_gpus(gpus, MachineShare(cores=64, gpus=8)) == expected_cores
+
+
+def test_a_stage_on_a_gpu_has_at_least_one_core():
+    """A machine may have fewer cores than GPUs."""
+    assert cores_beside_gpus(1, MachineShare(cores=2, gpus=8)) == 1
