@@ -1,9 +1,9 @@
-"""The experiment as frozen dataclasses: the one place where settings are read.
+"""The experiment as frozen dataclasses, `Settings`: the one place where settings are read.
 
-A setting that params.yaml omits takes the default of its dataclass. The stage `resolve` writes all
-settings to reports/resolved.json; the other stages read this file, and DVC compares its values.
-What cannot change a result (workers, GPUs, mirrors) is an environment variable instead of a
-setting; see `runtime/environment.py`.
+`load_settings` reads params.yaml; a setting that it omits takes the default of its dataclass. The
+stage `resolve` writes all settings to reports/resolved.json. The other stages read this file by
+`load_resolved_settings`, and DVC compares its values. What cannot change a result (workers, GPUs,
+mirrors) is an environment variable instead of a setting; see `runtime/environment.py`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,6 +56,83 @@ _TOP_LEVEL_KEYS = (
     "comet",
     *LINKS,
 )
+
+
+def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) -> "Settings":
+    """Read and check the settings in params.yaml, or in a file of the same form in recipes/.
+
+    Args:
+        path: The file.
+        root: The folder that contains corpora/; by default the folder of the file or, for a recipe,
+            the folder above it.
+
+    Raises:
+        UserErrors: The settings have mistakes; a line for each names its file, line, key and value.
+    """
+    entries, errors = load_entries(path, root)
+    return validate_document(Settings, entries, path, errors)
+
+
+def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserError]]:
+    """Read params.yaml, and fill in what its entries take from other entries and files.
+
+    For example, a system with `like: NAME` gets the settings of another system. The values are not
+    checked yet.
+
+    Args:
+        path: The path of params.yaml, or of a recipe.
+        root: The folder that contains corpora/; by default it is searched for.
+
+    Returns:
+        The content of the file, and the errors. In the content, the settings of trained systems are
+        in `runs`, those of external systems in `external`, both by system and corpus. An entry that
+        could not be filled in is left out, and has an error.
+    """
+    entries, errors = read_entries(path, root, _TOP_LEVEL_KEYS, _OPTIONAL_MAPPINGS)
+    separated, system_errors = separate_external_systems(entries)
+    return separated, errors + system_errors
+
+
+def load_resolved_settings(root: Path = Path()) -> "Settings":
+    """Read all settings, defaults included, from reports/resolved.json.
+
+    The stage `resolve` of the pipeline writes this file from params.yaml, and all other stages read
+    it.
+
+    Args:
+        root: The project's folder.
+
+    Raises:
+        UserError: The file is missing, damaged, or of bleuprint 1.0.
+    """
+    path = root / RESOLVED
+    if not path.exists():
+        raise UserError(f"{path}: no such file; dvc repro resolve writes it")
+    document = read_json_object(path, ("corpora",), _RESOLVE)
+    check_not_of_1_0(document, path)
+    if "runs" not in document:
+        raise DamagedFile(path, "field runs is missing", _RESOLVE)
+    runs = check_record(JsonRuns, document["runs"], path, _RESOLVE, ["runs"])
+    runs_by_kind = runs_from_json(runs)
+    document["runs"] = runs_by_kind.trained
+    document["external"] = runs_by_kind.untrained
+    # The file also contains hashes of the stages' code and of the user's files, which DVC compares.
+    # They are removed, since they are not settings.
+    for key in ("code", "inputs"):
+        document.pop(key, None)
+    return check_record(Settings, document, path, _RESOLVE)
+
+
+def _systems_on(
+    corpus: str, settings_by_system: Mapping[str, Mapping[str, T | None]]
+) -> dict[str, T]:
+    """Return the settings that systems have on a corpus, by system; others have none there."""
+    systems = {}
+    for name, settings_by_corpus in settings_by_system.items():
+        settings = settings_by_corpus.get(corpus)
+        if settings is not None:
+            systems[name] = settings
+    return systems
 
 
 @dataclass(frozen=True)
@@ -404,83 +481,6 @@ class Settings:
         for name, corpus in self.corpora.items():
             document["corpora"][name]["split"] = to_json_value(corpus.effective_split())
         return document
-
-
-def load_settings(path: Path = Path("params.yaml"), root: Path | None = None) -> Settings:
-    """Read and check the settings in params.yaml, or in a file of the same form in recipes/.
-
-    Args:
-        path: The file.
-        root: The folder that contains corpora/; by default the folder of the file or, for a recipe,
-            the folder above it.
-
-    Raises:
-        UserErrors: The settings have mistakes; a line for each names its file, line, key and value.
-    """
-    entries, errors = load_entries(path, root)
-    return validate_document(Settings, entries, path, errors)
-
-
-def load_entries(path: Path, root: Path | None = None) -> tuple[Any, list[UserError]]:
-    """Read params.yaml, and fill in what its entries take from other entries and files.
-
-    For example, a system with `like: NAME` gets the settings of another system. The values are not
-    checked yet.
-
-    Args:
-        path: The path of params.yaml, or of a recipe.
-        root: The folder that contains corpora/; by default it is searched for.
-
-    Returns:
-        The content of the file, and the errors. In the content, the settings of trained systems are
-        in `runs`, those of external systems in `external`, both by system and corpus. An entry that
-        could not be filled in is left out, and has an error.
-    """
-    entries, errors = read_entries(path, root, _TOP_LEVEL_KEYS, _OPTIONAL_MAPPINGS)
-    separated, system_errors = separate_external_systems(entries)
-    return separated, errors + system_errors
-
-
-def load_resolved_settings(root: Path = Path()) -> Settings:
-    """Read all settings, defaults included, from reports/resolved.json.
-
-    The stage `resolve` of the pipeline writes this file from params.yaml, and all other stages read
-    it.
-
-    Args:
-        root: The project's folder.
-
-    Raises:
-        UserError: The file is missing, damaged, or of bleuprint 1.0.
-    """
-    path = root / RESOLVED
-    if not path.exists():
-        raise UserError(f"{path}: no such file; dvc repro resolve writes it")
-    document = read_json_object(path, ("corpora",), _RESOLVE)
-    check_not_of_1_0(document, path)
-    if "runs" not in document:
-        raise DamagedFile(path, "field runs is missing", _RESOLVE)
-    runs = check_record(JsonRuns, document["runs"], path, _RESOLVE, ["runs"])
-    runs_by_kind = runs_from_json(runs)
-    document["runs"] = runs_by_kind.trained
-    document["external"] = runs_by_kind.untrained
-    # The file also contains hashes of the stages' code and of the user's files, which DVC compares.
-    # They are removed, since they are not settings.
-    for key in ("code", "inputs"):
-        document.pop(key, None)
-    return check_record(Settings, document, path, _RESOLVE)
-
-
-def _systems_on(
-    corpus: str, settings_by_system: Mapping[str, Mapping[str, T | None]]
-) -> dict[str, T]:
-    """Return the settings that systems have on a corpus, by system; others have none there."""
-    systems = {}
-    for name, settings_by_corpus in settings_by_system.items():
-        settings = settings_by_corpus.get(corpus)
-        if settings is not None:
-            systems[name] = settings
-    return systems
 
 
 def _entry_named(name: str, section: str, entries: Mapping[str, T]) -> T:

@@ -1,7 +1,8 @@
 """Multi-head attention (section 3.2).
 
-Dimensions in shapes: `rows` are the tokens of a batch (see layout.py), `hypotheses` those of a
-search; `d_model` is a setting of the model, `key_dim` is d_k and `value_dim` d_v.
+Dimensions in shapes: `rows` are the tokens of all sentences in a batch, one token in each row (see
+layout.py). `hypotheses` are the new tokens of a search, one for each hypothesis. The settings of
+the model have the other dimensions: `d_model`, `key_dim` (d_k) and `value_dim` (d_v).
 """
 
 import math
@@ -43,14 +44,13 @@ class MultiHeadAttention(nn.Module):
         self.out_proj = Linear(value_size, settings.d_model, bias=settings.bias)
         self.dropout = settings.dropout.attention
         self.is_rotary = settings.positional_encoding == "rotary"
-        # All kernels divide by sqrt(d_k). The factor undoes it if the settings want no such scale.
         self.query_scale = 1.0 if settings.scale_attention else math.sqrt(settings.d_k)
 
     def forward(self, x: Tensor, layout: Layout, is_causal: bool = False) -> Tensor:
         """Compute self-attention: each token attends to the tokens of its sentence.
 
         Args:
-            x: The tokens of all sentences in a batch, a row for each token, (rows, d_model).
+            x: The tokens, (rows, d_model).
             layout: Which rows belong to which sentence.
             is_causal: Whether tokens do not attend to later ones, as in the decoder.
 
@@ -75,7 +75,7 @@ class MultiHeadAttention(nn.Module):
         """Compute cross-attention: target tokens attend to the encoder's output for their sentence.
 
         Args:
-            x: The target tokens of all sentences in a batch, a row for each token, (rows, d_model).
+            x: The target tokens, (rows, d_model).
             layout: Which rows belong to which sentence.
             key: The keys of the encoder's output, from `project_key_value`.
             value: The values of the encoder's output, from `project_key_value`.
@@ -100,9 +100,10 @@ class MultiHeadAttention(nn.Module):
         """Compute self-attention in a search: a new token attends to itself and earlier tokens.
 
         Args:
-            x: One new token of each hypothesis of the search, (hypotheses, d_model).
+            x: The new tokens, (hypotheses, d_model).
             layer: The number of the decoder layer, from 0.
-            cache: The keys and values of earlier tokens. Those of the new tokens are added.
+            cache: The keys and values of earlier tokens. The keys and values of the new tokens are
+                added.
 
         Returns:
             The output of the sublayer, (hypotheses, d_model).
@@ -119,7 +120,7 @@ class MultiHeadAttention(nn.Module):
         """Compute cross-attention in a search: a new token attends to its source sentence.
 
         Args:
-            x: One new token of each hypothesis of the search, (hypotheses, d_model).
+            x: The new tokens, (hypotheses, d_model).
             layer: The number of the decoder layer, from 0.
             cache: The keys and values of the source sentences.
 
@@ -135,7 +136,7 @@ class MultiHeadAttention(nn.Module):
         With rotary encoding, queries and keys are rotated by the position of their token.
 
         Args:
-            x: The tokens of all sentences in a batch, a row for each token, (rows, d_model).
+            x: The tokens, (rows, d_model).
             layout: Which rows belong to which sentence.
         """
         projected = torch.split(self.in_proj(x), self.qkv_sizes, dim=-1)
@@ -149,12 +150,11 @@ class MultiHeadAttention(nn.Module):
         """Return the keys and values of the encoder's output, split into heads.
 
         Args:
-            memory: The encoder's output for all sentences in a batch, one source token in each row,
-                (rows, d_model).
+            memory: The encoder's output, (rows, d_model).
             layout: Which rows belong to which sentence.
         """
         query_size, *key_value_sizes = self.qkv_sizes
-        keys_and_values = slice(query_size, None)  # Queries are the first outputs of `in_proj`.
+        keys_and_values = slice(query_size, None)
         projected = self._project_part(memory, keys_and_values)
         key, value = torch.split(projected, key_value_sizes, dim=-1)
         return layout.split_heads(key, self.heads), layout.split_heads(value, self.heads)
@@ -162,7 +162,7 @@ class MultiHeadAttention(nn.Module):
     def _project_query(self, x: Tensor) -> Tensor:
         """Return the queries of tokens (rows, d_model), as (rows, heads x key_dim)."""
         query_size = self.qkv_sizes[0]
-        queries = slice(query_size)  # Queries are the first outputs of `in_proj`.
+        queries = slice(query_size)
         return self._scale_query(self._project_part(x, queries))
 
     def _project_part(self, x: Tensor, outputs: slice) -> Tensor:

@@ -1,8 +1,10 @@
 """CUDA graphs: the kernels of a batch's forward and backward pass, recorded once for each shape.
 
-The kernels of a small model take less time than launching them one by one. A recorded graph is
-launched as a whole. It always reads its batch from the same memory, so each batch is first copied
-there.
+Launching the kernels of a small model one by one takes longer than computing them. A CUDA graph is
+a recorded sequence of kernels, which is launched as a whole. A graph fits batches of one shape. It
+always reads and writes the same memory, so each batch is first copied there.
+
+`Graphs` is the class that the training uses.
 """
 
 from collections.abc import Callable
@@ -42,10 +44,6 @@ class _Graph:
 class Graphs:
     """Computes losses and gradients of batches by CUDA graphs, one for each shape of a batch.
 
-    A CUDA graph is a recorded sequence of kernels, which is launched at once: a small model's
-    kernels take less time than launching them one by one. A graph always reads and writes the same
-    memory, so each batch is first copied to where its graph reads it.
-
     On CPUs nothing can be recorded. There the computation is called each time, after the same
     copies, so that tests on CPUs run this code as well.
     """
@@ -70,10 +68,7 @@ class Graphs:
     def __call__(self, batch: PackedBatch, tokens: int) -> Tensor:
         """Run a batch forward and backward: add its gradient, and return its loss.
 
-        A CUDA graph is a recorded sequence of GPU kernels, which is launched at once. This saves
-        time if launching kernels one by one takes longer than computing them. A graph only fits
-        batches of one shape, so each new shape is recorded, and later batches of this shape use the
-        recording.
+        The first batch of each shape is recorded.
 
         Args:
             batch: The batch, on the CPU.
@@ -89,7 +84,6 @@ class Graphs:
                 return self._compute(batch.to(self._gradient.device), tokens)
             graph = self._record(batch)
             self._graphs[batch.shape] = graph
-        # The graph always reads the same memory, so batch and number of tokens are copied there.
         for graph_tensor, tensor in zip(graph.batch.tensors, batch.tensors, strict=True):
             graph_tensor.copy_(tensor, non_blocking=True)
         graph.tokens.fill_(tokens)
@@ -104,8 +98,8 @@ class Graphs:
     def _record(self, batch: PackedBatch) -> _Graph:
         """Record the forward and backward pass of a batch as a CUDA graph.
 
-        A graph always reads and writes the same memory, which is allocated here. Recording leaves
-        the gradient of the model as it was.
+        The memory that the graph reads and writes is allocated here. Recording leaves the gradient
+        of the model as it was.
 
         Args:
             batch: A batch. The graph can compute all batches of the same shape.
@@ -120,7 +114,7 @@ class Graphs:
             """Run the batch in the graph's memory forward and backward, and store its loss."""
             loss.copy_(self._compute(graph_batch, tokens))
 
-        # On CPUs, where tests run this code, nothing can be recorded: `compute` is called itself.
+        # On CPUs `compute` itself is called.
         replay: Callable[[], None] = compute
         if device.type == "cuda":
             # `_record_cuda` calls `compute` some times, which adds to the gradient.
@@ -165,7 +159,7 @@ class Graphs:
                 torch.cuda.set_stream(current_stream)
 
     def _capture(self, compute: Callable[[], None]) -> torch.cuda.CUDAGraph:
-        """Call a function, and return a CUDA graph: a recording of the kernels that it launches."""
+        """Call a function, and return the kernels that it launches as a CUDA graph."""
         graph = torch.cuda.CUDAGraph()
         # With "thread_local", other threads may allocate GPU memory during the recording. The
         # thread that reads batches ahead does.

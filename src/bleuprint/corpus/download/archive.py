@@ -1,7 +1,7 @@
 """Reads one file of an archive, or of an archive inside an archive, as a stream.
 
-Nothing is extracted under a name that an archive contains. A file is compared with its SHA-256
-before it is opened here; what Python's modules cannot unpack is reported in one line.
+`open_member` is the entry point. It writes no file, so the names in an archive cannot overwrite
+anything. fetch.py compares a file with its SHA-256 before it is opened here.
 """
 
 import bz2
@@ -133,9 +133,7 @@ class _UnpackedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Read bytes into a buffer; errors say in which file they occurred.
-
-        Python's buffered streams call this method to read from the file.
+        """Read bytes into a buffer. Python's buffered streams call this method.
 
         Returns:
             The number of bytes; 0 at the end of the file.
@@ -155,7 +153,7 @@ class _ConcatenatedStreams(io.RawIOBase):
     """
 
     def __init__(self, file: IO[bytes], new_decompressor: Callable[[], Any]) -> None:
-        """Wrap a .bz2 or .xz file, which may consist of several compressed streams.
+        """Wrap a compressed file.
 
         Args:
             file: The packed bytes.
@@ -170,10 +168,9 @@ class _ConcatenatedStreams(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Buffer) -> int:
-        """Unpack the next bytes of a .bz2 or .xz file into a buffer.
+        """Unpack the next bytes of the file into a buffer.
 
-        Python's buffered streams call this method to read from the file. The file may consist of
-        several compressed streams, one after the other; each needs a new decompressor.
+        Python's buffered streams call this method. Each compressed stream needs a new decompressor.
 
         Returns:
             The number of bytes; 0 at the end of the file.
@@ -228,7 +225,7 @@ _OPENERS: dict[str, Callable[[Any], Any]] = {
 def _open_archive_member(
     file: IO[bytes], archive_name: str, shown_name: str, member_name: str
 ) -> IO[bytes]:
-    """Open a file inside an archive, its member.
+    """Open a member of an archive, a file inside it.
 
     Args:
         file: The archive.
@@ -252,7 +249,7 @@ def _open_archive_member(
 
 
 def _open_zip_member(file: IO[bytes], shown_name: str, member_name: str) -> IO[bytes]:
-    """Open a file inside a zip file, its member.
+    """Open a member of a zip file.
 
     Args:
         file: The zip file.
@@ -277,7 +274,7 @@ def _open_zip_member(file: IO[bytes], shown_name: str, member_name: str) -> IO[b
 def _open_tar_member(
     file: IO[bytes], mode: _TarMode, shown_name: str, member_name: str
 ) -> IO[bytes]:
-    """Open a file inside a tar file, its member.
+    """Open a member of a tar file.
 
     A tar file has no table of contents, so it is read from the start, as far as the member.
 
