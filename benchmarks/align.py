@@ -67,7 +67,11 @@ def main() -> None:
 
 
 def phrasebook_pairs(language: str) -> Iterator[tuple[str, str]]:
-    """Yield different English sentences with their translations, without end."""
+    """Yield different English sentences with their translations, without end.
+
+    Args:
+        language: The target language, a key of `TARGET_LANGUAGES`.
+    """
     writer = Writer(1)
     sentences_seen = set[str]()
     while True:
@@ -111,6 +115,9 @@ def beads_by_lengths(documents: list[Document]) -> Iterator[list[Bead]]:
     """Yield the beads of each document as aligned by sentence lengths alone, without words.
 
     This is the first of the two passes of the aligner.
+
+    Args:
+        documents: The documents, each with its source and its target sentences.
     """
     ratio = length_ratio(documents)
     for document in documents:

@@ -102,7 +102,11 @@ class PositionwiseFeedForward(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, length, d_model) to the same shape."""
+        """Map (batch, length, d_model) to the same shape.
+
+        Args:
+            x: The positions, (batch, length, d_model).
+        """
         output: Tensor = self.w_2(self.dropout(self.w_1(x).relu()))
         return output
 
@@ -118,7 +122,14 @@ class LayerNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalize the last dimension."""
+        """Normalize the last dimension.
+
+        Args:
+            x: The positions, (batch, length, d_model).
+
+        Returns:
+            The normalized positions, of the same shape.
+        """
         mean = x.mean(-1, keepdim=True)
         std = x.std(-1, keepdim=True)
         return self.a_2 * (x - mean) / (std + self.eps) + self.b_2
@@ -178,7 +189,11 @@ class Embeddings(nn.Module):
         self.register_buffer("pe", pe.flatten(1).unsqueeze(0), persistent=False)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed ids (batch, length) as (batch, length, d_model)."""
+        """Embed ids (batch, length) as (batch, length, d_model).
+
+        Args:
+            ids: The token ids, (batch, length).
+        """
         x = self.lut(ids) * math.sqrt(self.d_model)
         output: Tensor = self.dropout(x + self.pe[:, : ids.size(1)])
         return output
@@ -228,7 +243,12 @@ class EncoderDecoder(nn.Module):
 
 
 def clones(module: nn.Module, count: int) -> nn.ModuleList:
-    """Return copies of a module, which begin with the same weights."""
+    """Return copies of a module, which begin with the same weights.
+
+    Args:
+        module: The module, which is copied with its weights.
+        count: The number of copies.
+    """
     return nn.ModuleList(copy.deepcopy(module) for _ in range(count))
 
 
@@ -320,7 +340,11 @@ def train(
 
 
 def synchronized_time(device: torch.device) -> float:
-    """Return the time in seconds, once the device has computed everything."""
+    """Return the time in seconds, once the device has computed everything.
+
+    Args:
+        device: The device. On a CPU, nothing has to be waited for.
+    """
     if device.type == "cuda":
         torch.cuda.synchronize()
     return time.monotonic()

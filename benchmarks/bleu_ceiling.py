@@ -74,7 +74,15 @@ def print_ceilings(language: str, lines: list[str], shown_lines: int) -> None:
 
 
 def round_trip(moses: Moses, lines: list[str]) -> list[str]:
-    """Tokenize each line, and join its tokens again."""
+    """Tokenize each line, and join its tokens again.
+
+    Args:
+        moses: The tokenizer and detokenizer of a language.
+        lines: The lines.
+
+    Returns:
+        The lines after the round trip.
+    """
     return [moses.detokenize(moses.tokenize(line)) for line in lines]
 
 
@@ -102,7 +110,12 @@ def texts_by_language(paths: list[Path], languages: list[str]) -> dict[str, list
 
 
 def django_messages(folder: Path, language: str) -> list[str]:
-    """Return Django's messages in a language: two words or more, and no placeholders."""
+    """Return Django's messages in a language: two words or more, and no placeholders.
+
+    Args:
+        folder: The folder of the package Django.
+        language: The language of the catalogue, such as `de`.
+    """
     messages = []
     for path in sorted(folder.glob(f"**/locale/{language}/LC_MESSAGES/django*.mo")):
         with path.open("rb") as file:

@@ -82,6 +82,9 @@ def compare(arguments: argparse.Namespace) -> None:
 
     Contestants are bleuprint, CTranslate2 and JoeyNMT with the same weights; for beam 1 also a
     search without a cache.
+
+    Args:
+        arguments: The arguments of the command line.
     """
     import torch
 
@@ -125,7 +128,14 @@ def compare(arguments: argparse.Namespace) -> None:
 def bleuprint_contestants(
     weights: Path, corpus: Any, decode: Any, sources: Any
 ) -> list[Contestant]:
-    """Return bleuprint's engine in each precision that this processor computes fast."""
+    """Return bleuprint's engine in each precision that this processor computes fast.
+
+    Args:
+        weights: The folder of the trained model.
+        corpus: The binarized corpus.
+        decode: The settings of the search.
+        sources: The ids of each source sentence.
+    """
     from bleuprint.decoding.translate import create_engine
     from bleuprint.model.weights import load_model
 
@@ -143,7 +153,15 @@ def bleuprint_contestants(
 
 
 def translate_with_engine(engine: Any, sources: Any) -> Outputs:
-    """Translate sentences of ids with bleuprint's search; return the best output of each."""
+    """Translate sentences of ids with bleuprint's search; return the best output of each.
+
+    Args:
+        engine: The engine of one precision.
+        sources: The ids of each source sentence.
+
+    Returns:
+        The ids of each output.
+    """
     import numpy as np
 
     source_lengths = np.array([len(source) for source in sources])
@@ -158,6 +176,13 @@ def ctranslate2_contestants(
 
     Either each thread translates a batch of its own, in float32 and in int8. Or all threads share
     the matrix products of one batch, in float32.
+
+    Args:
+        model: Our model, whose weights are converted.
+        corpus: The binarized corpus.
+        decode: The settings of the search.
+        threads: The number of threads.
+        sources: The ids of each source sentence.
     """
     contestants = []
     precisions: list[CTranslate2Precision] = ["float32", "int8"]
@@ -229,7 +254,14 @@ class CTranslate2:
             )
 
     def translate(self, sources: Any) -> Outputs:
-        """Translate sentences of ids, each with the end symbol last."""
+        """Translate sentences of ids, each with the end symbol last.
+
+        Args:
+            sources: The ids of each source sentence.
+
+        Returns:
+            The ids of each output.
+        """
         from bleuprint.decoding.beam_search import BATCH_TOKENS
 
         source_units = []
@@ -257,6 +289,14 @@ def greedy_without_cache(model: Any, sources: Any, decode: Any) -> Outputs:
 
     For each new token, the decoder computes all earlier positions again. The comparison shows what
     a cache of their keys and values saves.
+
+    Args:
+        model: Our model.
+        sources: The ids of each source sentence.
+        decode: The settings of the search, for the maximum length.
+
+    Returns:
+        The ids of each output.
     """
     import torch
 
@@ -287,6 +327,10 @@ def take_turns(contestants: Sequence[Contestant], rounds: int) -> None:
     """Let each contestant translate once to warm up, then once per round, and record the times.
 
     Contestants take turns, so that a disturbance of the machine does not hit only one of them.
+
+    Args:
+        contestants: The contestants. Their outputs and seconds are recorded in them.
+        rounds: How often each contestant is timed.
     """
     for contestant in contestants:
         contestant.outputs = contestant.translate()
@@ -350,10 +394,20 @@ def joeynmt_contestant(
 
     The weights, the batches and the settings of the search are passed in files; the process prints
     the outputs and its times as JSON.
+
+    Args:
+        arguments: The arguments of the command line.
+        model: Our model, whose weights are passed on.
+        sources: The ids of each source sentence.
+        decode: The settings of the search.
+
+    Returns:
+        The contestant, already with its outputs and times.
     """
     import numpy as np
     import torch
 
+    from joeynmt_weights import joeynmt_weights
     from toolkits import clean_environment, peer_python
 
     batches = joeynmt_batches(sources, decode.beam)
@@ -415,66 +469,6 @@ def joeynmt_batches(sources: Any, beam: int) -> list[Any]:
     longest_first = np.argsort(-lengths)
     max_tokens = max(BATCH_TOKENS // beam, max(lengths))
     return list(batch_by_size(lengths, lengths, longest_first, max_tokens))
-
-
-def joeynmt_weights(model: Any) -> dict[str, Any]:
-    """Return our weights under the names that they have in JoeyNMT's state dict."""
-    modules = {
-        "src_embed.lut": model.target_embedding,
-        "trg_embed.lut": model.target_embedding,
-        "decoder.output_layer": model.projection,
-    }
-    weights: dict[str, Any] = {}
-    for index, layer in enumerate(model.encoder):
-        prefix = f"encoder.layers.{index}"
-        weights |= joeynmt_attention(f"{prefix}.src_src_att", layer.self_attention)
-        modules |= {
-            f"{prefix}.src_src_att.output_layer": layer.self_attention.out_proj,
-            f"{prefix}.layer_norm": layer.self_attention_residual.norm,
-        }
-        modules |= joeynmt_feed_forward(prefix, layer)
-    for index, layer in enumerate(model.decoder):
-        prefix = f"decoder.layers.{index}"
-        weights |= joeynmt_attention(f"{prefix}.trg_trg_att", layer.self_attention)
-        weights |= joeynmt_attention(f"{prefix}.src_trg_att", layer.cross_attention)
-        modules |= {
-            f"{prefix}.trg_trg_att.output_layer": layer.self_attention.out_proj,
-            f"{prefix}.src_trg_att.output_layer": layer.cross_attention.out_proj,
-            f"{prefix}.x_layer_norm": layer.self_attention_residual.norm,
-            f"{prefix}.dec_layer_norm": layer.cross_attention_residual.norm,
-        }
-        modules |= joeynmt_feed_forward(prefix, layer)
-    for module_name, module in modules.items():
-        for weight_name, weight in module.state_dict().items():
-            weights[f"{module_name}.{weight_name}"] = weight
-    return weights
-
-
-def joeynmt_attention(prefix: str, attention: Any) -> dict[str, Any]:
-    """Split our joint projection of queries, keys and values into JoeyNMT's three projections.
-
-    Args:
-        prefix: The name of the attention in JoeyNMT's state dict.
-        attention: Our attention, whose `in_proj` computes all three at once.
-    """
-    import torch
-
-    split_weights = torch.split(attention.in_proj.weight, attention.qkv_sizes)
-    split_biases = torch.split(attention.in_proj.bias, attention.qkv_sizes)
-    weights = {}
-    for letter, weight, bias in zip("qkv", split_weights, split_biases, strict=True):
-        weights[f"{prefix}.{letter}_layer.weight"] = weight.clone()
-        weights[f"{prefix}.{letter}_layer.bias"] = bias
-    return weights
-
-
-def joeynmt_feed_forward(prefix: str, layer: Any) -> dict[str, Any]:
-    """Return the modules of a layer's feed-forward block by JoeyNMT's names."""
-    return {
-        f"{prefix}.feed_forward.pwff_layer.0": layer.feed_forward.fc1,
-        f"{prefix}.feed_forward.pwff_layer.3": layer.feed_forward.fc2,
-        f"{prefix}.feed_forward.layer_norm": layer.feed_forward_residual.norm,
-    }
 
 
 if __name__ == "__main__":

@@ -39,7 +39,11 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Print how the decoding time per token grows with sentence length and number of sentences."""
+    """Print how the decoding time per token grows with sentence length and number of sentences.
+
+    Args:
+        arguments: The arguments of the command line.
+    """
     import numpy as np
     import torch
 

@@ -76,6 +76,10 @@ def drawn_corpus(folder: Path, vocabulary_size: int, pairs: int) -> BinaryCorpus
 
 
 def drawn_vocabulary(size: int) -> Vocabulary:
-    """Return a vocabulary of invented units, w0, w1 and so on, after the specials."""
+    """Return a vocabulary of invented units, w0, w1 and so on, after the specials.
+
+    Args:
+        size: The number of ids, specials included.
+    """
     units = size - len(SPECIALS)
     return Vocabulary((f"w{number}", 1) for number in range(units))

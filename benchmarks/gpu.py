@@ -116,7 +116,11 @@ def read_arguments() -> argparse.Namespace:
 
 
 def run_with_time_limit(arguments: argparse.Namespace) -> int:
-    """Run the part in a process group that is killed at its time limit; return its exit status."""
+    """Run the part in a process group that is killed at its time limit; return its exit status.
+
+    Args:
+        arguments: The arguments of the command line; `seconds` is the limit.
+    """
     command = [sys.executable, *sys.argv, "--inside"]
     process = subprocess.Popen(command, process_group=0)
     try:
@@ -136,6 +140,9 @@ def measure_figures(arguments: argparse.Namespace) -> list[str]:
 
     So a part that is ended at its time limit leaves the figures that it has measured. A figure that
     fails is recorded with its error, and the next one is measured.
+
+    Args:
+        arguments: The arguments of the command line.
 
     Returns:
         The names of the figures that failed.
@@ -169,6 +176,11 @@ def put(figures: dict[str, Any], names: list[str], figure: object) -> None:
     """Put a figure into nested dictionaries: names ["base", "eager"] as figures["base"]["eager"].
 
     Inner dictionaries that do not exist yet are created.
+
+    Args:
+        figures: The dictionary to change.
+        names: The keys from the outermost to the innermost dictionary.
+        figure: The value.
     """
     *outer_names, last_name = names
     inner = figures
@@ -181,6 +193,9 @@ def free_memory(arguments: argparse.Namespace) -> None:
     """Free the memory and the compiled code of the previous figure.
 
     torch compiles only a limited number of variants, so the old ones have to be forgotten.
+
+    Args:
+        arguments: The arguments of the command line; `device` says whose memory.
     """
     torch.compiler.reset()
     gc.collect()  # CUDA graphs and compiled layers refer to each other
@@ -190,7 +205,11 @@ def free_memory(arguments: argparse.Namespace) -> None:
 
 
 def machine_facts(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the device, its driver, versions, the commit and how the part was called."""
+    """Return the device, its driver, versions, the commit and how the part was called.
+
+    Args:
+        arguments: The arguments of the command line.
+    """
     driver = None
     if arguments.device == "cuda" and which("nvidia-smi"):
         query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
@@ -208,6 +227,9 @@ def run_tests(arguments: argparse.Namespace) -> Figures:
     """Run the tests marked gpu, and yield the name and the outcome of each as pytest prints it.
 
     An outcome is yielded as a list of one name and a function that returns `PASSED`, for example.
+
+    Args:
+        arguments: The arguments of the command line.
     """
     test_files = []
     # In reverse order, tests of kernels come first. They matter most if the time is over early.
@@ -237,6 +259,9 @@ def run_multi30k(arguments: argparse.Namespace) -> Figures:
 
     These are the seconds of the stages, the validation losses, the speed of the training, and BLEU
     beside the published one. Each figure is yielded as its names and a function that returns it.
+
+    Args:
+        arguments: The arguments of the command line.
     """
     recipe = read_recipe("multi30k")
     recipe["corpora"] = {RUN.corpus: recipe["corpora"][RUN.corpus]}
@@ -276,7 +301,12 @@ def run_multi30k(arguments: argparse.Namespace) -> Figures:
 
 
 def measure_seconds(function: Callable[..., object], *arguments: object) -> dict[str, float]:
-    """Call a function, and return the seconds it took."""
+    """Call a function, and return the seconds it took.
+
+    Args:
+        function: The function.
+        *arguments: The arguments of the function.
+    """
     start = time.monotonic()
     function(*arguments)
     return {"seconds": round(time.monotonic() - start, 1)}
@@ -301,7 +331,11 @@ def training_timing(project: Path, exit_status: int) -> dict[str, Any]:
 
 
 def bleu_of_test_set(scores: dict[str, Any]) -> dict[str, float]:
-    """Return BLEU over all lines of a test set, by sacreBLEU's default and by all variants."""
+    """Return BLEU over all lines of a test set, by sacreBLEU's default and by all variants.
+
+    Args:
+        scores: The scores of the test set, as scores.json has them.
+    """
     values = {}
     for entry in scores["metrics"]:
         if not entry["group"]:
@@ -313,7 +347,11 @@ def bleu_of_test_set(scores: dict[str, Any]) -> dict[str, float]:
 
 
 def run_decode(arguments: argparse.Namespace) -> Figures:
-    """Yield the speed of beam search with each model."""
+    """Yield the speed of beam search with each model.
+
+    Args:
+        arguments: The arguments of the command line.
+    """
     return gpu_decoding.decode_figures(arguments, RUN)
 
 

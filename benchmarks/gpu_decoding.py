@@ -123,7 +123,12 @@ def compare_engines(make_task: Callable[[], Task], device: torch.device) -> dict
 
 
 def best_round(translate: Callable[[], Outputs], device: torch.device) -> tuple[Outputs, float]:
-    """Translate once to warm up, then ROUNDS times; return the outputs and the best seconds."""
+    """Translate once to warm up, then ROUNDS times; return the outputs and the best seconds.
+
+    Args:
+        translate: Translates all sentences of a task.
+        device: The device on which it computes.
+    """
     translate()
     round_seconds = []
     for _ in range(ROUNDS):
@@ -134,7 +139,13 @@ def best_round(translate: Callable[[], Outputs], device: torch.device) -> tuple[
 
 
 def our_translator(task: Task, device: torch.device, is_bfloat16: bool) -> Callable[[], Outputs]:
-    """Return a function that translates a task with bleuprint's search."""
+    """Return a function that translates a task with bleuprint's search.
+
+    Args:
+        task: The model and the sentences.
+        device: The device on which the model translates.
+        is_bfloat16: Whether weights and activations are rounded to bfloat16; otherwise float32.
+    """
     model = task.model.to(device).eval()
     if is_bfloat16:
         round_to_bfloat16(model)
@@ -155,6 +166,11 @@ def ctranslate2_translator(task: Task, device: torch.device) -> Callable[[], Out
     """Return a function that translates a task with CTranslate2.
 
     Converting the model is done before, so that only the translation is timed.
+
+    Args:
+        task: The model and the sentences.
+        device: The device on which CTranslate2 translates: in float16 on a GPU, in float32 on a
+            CPU.
     """
     import ctranslate2
 
@@ -187,7 +203,12 @@ def ctranslate2_translator(task: Task, device: torch.device) -> Callable[[], Out
 
 
 def trained_task(arguments: argparse.Namespace, run: Run) -> Task:
-    """Return the first sentences of flickr2016 with the trained model and its search."""
+    """Return the first sentences of flickr2016 with the trained model and its search.
+
+    Args:
+        arguments: The arguments of benchmarks/gpu.py; `sentences` is the number of sentences.
+        run: The run of the part multi30k, in the folder --scratch.
+    """
     corpus = BinaryCorpus(arguments.scratch / corpus_folder(run.corpus, "binary"))
     settings = load_settings(arguments.scratch / "params.yaml")
     source_side = corpus.side(TEST_SET, corpus.source)
@@ -205,6 +226,10 @@ def random_task(size: str, arguments: argparse.Namespace) -> Task:
     """Return random sentences and a model of random weights, to measure speed without training.
 
     Such a model hardly ever ends an output, so all outputs have the maximum length, LIMIT tokens.
+
+    Args:
+        size: A name of SIZES.
+        arguments: The arguments of benchmarks/gpu.py; `sentences` is the number of sentences.
     """
     torch.manual_seed(1)
     model = Transformer(model_settings(SIZES[size]), VOCABULARY_SIZE, VOCABULARY_SIZE)

@@ -77,7 +77,11 @@ RECORDING_ROUNDS = 6
 
 
 def train_figures(arguments: argparse.Namespace) -> Iterator[tuple[list[str], Callable[[], Any]]]:
-    """Yield the name of each figure and size, and its measurement."""
+    """Yield the name of each figure and size, and its measurement.
+
+    Args:
+        arguments: The arguments of benchmarks/gpu.py; `figures` and `sizes` choose from all.
+    """
     for name in arguments.figures or FIGURES:
         for size in arguments.sizes or SIZES:
             yield [name, size], partial(FIGURES[name], SIZES[size], arguments)
@@ -109,6 +113,10 @@ def measure_kernels(size: Size, arguments: argparse.Namespace) -> dict[str, floa
     """Return the GPU kernels that take longest, in milliseconds per update.
 
     On a CPU, these are operations of torch instead.
+
+    Args:
+        size: The size of the model.
+        arguments: The arguments of benchmarks/gpu.py.
     """
     device = torch.device(arguments.device)
     activities = [ProfilerActivity.CPU]
@@ -141,6 +149,12 @@ def computed_updates(
 
     The loss of an update is read from the device only after the next update has been launched, so
     that the device never waits for the host.
+
+    Args:
+        size: The size of the model.
+        arguments: The arguments of benchmarks/gpu.py.
+        precision: The precision of the training.
+        is_eager: Whether to train without compiled layers and CUDA graphs.
     """
     system = system_settings(size, precision, is_eager, arguments)
     group = Group(0, 1, torch.device(arguments.device))
@@ -163,7 +177,15 @@ def computed_updates(
 
 
 def measure_annotated(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure a training in the style of The Annotated Transformer, in float32."""
+    """Measure a training in the style of The Annotated Transformer, in float32.
+
+    Args:
+        size: The size of the model.
+        arguments: The arguments of benchmarks/gpu.py.
+
+    Returns:
+        Target tokens per second, and MFU.
+    """
     torch.set_float32_matmul_precision("highest")
     torch.manual_seed(1)
     model = annotated.EncoderDecoder(
@@ -180,7 +202,15 @@ def measure_annotated(size: Size, arguments: argparse.Namespace) -> dict[str, An
 
 
 def measure_torch(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure torch's nn.Transformer, in bfloat16."""
+    """Measure torch's nn.Transformer, in bfloat16.
+
+    Args:
+        size: The size of the model.
+        arguments: The arguments of benchmarks/gpu.py.
+
+    Returns:
+        Target tokens per second, and MFU.
+    """
     torch.manual_seed(1)
     options = annotated_options(arguments)
     rate = torch_transformer.train(size, VOCABULARY_SIZE, random_corpus(), options)
@@ -188,7 +218,11 @@ def measure_torch(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def annotated_options(arguments: argparse.Namespace) -> annotated.TrainOptions:
-    """Return how the contestants that use annotated.train are trained."""
+    """Return how the contestants that use annotated.train are trained.
+
+    Args:
+        arguments: The arguments of benchmarks/gpu.py.
+    """
     return annotated.TrainOptions(
         updates=arguments.updates,
         batch_tokens=arguments.max_tokens,
@@ -201,6 +235,13 @@ def measure_loss(size: Size, arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure the projection to the vocabulary with its loss, forward and backward.
 
     It takes much of a training's time and memory: 37,000 logits for each token.
+
+    Args:
+        size: The size of the model; only `d_model` counts.
+        arguments: The arguments of benchmarks/gpu.py.
+
+    Returns:
+        Tokens per second and MFU, of ours and of torch's way.
     """
     device = torch.device(arguments.device)
     tokens: int = arguments.max_tokens
@@ -239,6 +280,13 @@ def measure_attention(size: Size, arguments: argparse.Namespace) -> dict[str, An
     """Measure causal self-attention of one layer with its projections, forward and backward.
 
     Ours is compared with torch's nn.MultiheadAttention, on sentences of one length.
+
+    Args:
+        size: The size of the model.
+        arguments: The arguments of benchmarks/gpu.py.
+
+    Returns:
+        Tokens per second and MFU, of ours and of torch's way.
     """
     device = torch.device(arguments.device)
     sentences = max(1, int(arguments.max_tokens) // SENTENCE_LENGTH)
@@ -328,7 +376,14 @@ def tokens_per_second(step: Callable[[], int], arguments: argparse.Namespace) ->
 def speed(
     rate: float, precision: Precision, flops_per_token: float, device: torch.device
 ) -> dict[str, Any]:
-    """Return tokens per second, and MFU: the share of the device's peak FLOP/s, if it is known."""
+    """Return tokens per second, and MFU: the share of the device's peak FLOP/s, if it is known.
+
+    Args:
+        rate: The tokens per second.
+        precision: The precision, for which the peak is looked up.
+        flops_per_token: The FLOPs for each token.
+        device: The device.
+    """
     machine = describe_machine(Group(0, 1, device))
     peak = peak_flops(machine["device"], precision)
     mfu = None
@@ -346,7 +401,11 @@ def random_corpus() -> BinaryCorpus:
 
 
 def training_flops_per_token(size: Size) -> float:
-    """Return the FLOPs of a training per target token, averaged over the first pairs."""
+    """Return the FLOPs of a training per target token, averaged over the first pairs.
+
+    Args:
+        size: The size of the model.
+    """
     corpus = random_corpus()
     source_lengths = corpus.side("train", SOURCE).lengths[:COUNTED_PAIRS].tolist()
     target_lengths = corpus.side("train", TARGET).lengths[:COUNTED_PAIRS].tolist()
@@ -360,7 +419,14 @@ def training_flops_per_token(size: Size) -> float:
 def system_settings(
     size: Size, precision: Precision, is_eager: bool, arguments: argparse.Namespace
 ) -> System:
-    """Return the base model of recipe table2 in another size and precision."""
+    """Return the base model of recipe table2 in another size and precision.
+
+    Args:
+        size: The size of the model.
+        precision: The precision of the training.
+        is_eager: Whether to train without compiled layers and CUDA graphs.
+        arguments: The arguments of benchmarks/gpu.py; `max_tokens` is the size of a batch.
+    """
     system = load_settings(ROOT / "recipes" / "table2.yaml").system_settings("base")
     train = replace(
         system.train,
@@ -373,7 +439,11 @@ def system_settings(
 
 
 def model_settings(size: Size) -> Model:
-    """Return the paper's model in another size."""
+    """Return the paper's model in another size.
+
+    Args:
+        size: The size of the model.
+    """
     return Model(
         encoder_layers=size.layers,
         decoder_layers=size.layers,

@@ -80,6 +80,10 @@ def django_lines(folder: Path, language: str) -> list[str]:
     """Return Django's distinct messages of 3 to 10 words in a language.
 
     English messages are the keys of every catalogue, so they are read from the German one.
+
+    Args:
+        folder: The folder of the package Django.
+        language: The language, such as `de`.
     """
     lines: dict[str, None] = {}
     catalogue_language = "de" if language == "en" else language
@@ -99,7 +103,12 @@ def django_lines(folder: Path, language: str) -> list[str]:
 
 
 def word_count(line: str, language: str) -> int:
-    """Count the words of a line; in languages without spaces, estimate them by characters."""
+    """Count the words of a line; in languages without spaces, estimate them by characters.
+
+    Args:
+        line: The line.
+        language: Its language.
+    """
     if language in CHARACTERS_PER_WORD:
         return len(line) // CHARACTERS_PER_WORD[language]
     return len(line.split())
@@ -109,6 +118,11 @@ def pairs_per_second(judge: Judge, sentences: Sequence[str], languages: Sequence
     """Measure how many sentence pairs are judged per CPU second, in the best of several rounds.
 
     The sentences are repeated until they are numerous enough to be timed.
+
+    Args:
+        judge: The judge, which takes lists of sentences and languages.
+        sentences: The sentences.
+        languages: The language of each sentence.
     """
     repeats = MIN_TIMED_SENTENCES // len(sentences) + 1
     repeated_sentences = list(sentences) * repeats
@@ -151,7 +165,11 @@ def judge_each(accepts: Callable[[str, str], bool]) -> Judge:
 
 
 def judge_by_language_id(min_odds: float) -> Judge:
-    """Return the judge of the filter language_id."""
+    """Return the judge of the filter language_id.
+
+    Args:
+        min_odds: How many times as likely another language must be for a sentence to be refused.
+    """
     return LanguageId(min_odds)._pass_each
 
 

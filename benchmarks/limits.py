@@ -45,6 +45,9 @@ def measure_plan(pairs: int) -> None:
     """Divide `pairs` sentence pairs of random lengths into batches, and print what that costs.
 
     The lengths are distributed as in typical texts: about 29 tokens, and targets 5% longer.
+
+    Args:
+        pairs: The number of sentence pairs.
     """
     generator = np.random.default_rng(1)
     lengths = generator.lognormal(3.2, 0.6, pairs)
@@ -61,7 +64,12 @@ def measure_plan(pairs: int) -> None:
 
 
 def measure_merges(words: int, merges: int) -> None:
-    """Learn BPE merges from `words` random words, and print the cost."""
+    """Learn BPE merges from `words` random words, and print the cost.
+
+    Args:
+        words: The number of distinct words.
+        merges: The number of BPE merge operations.
+    """
     counts = random_words(words)
 
     def learn() -> int:
@@ -75,6 +83,9 @@ def random_words(number: int) -> dict[str, int]:
 
     Like in real text, some syllables are more frequent than others, and counts follow Zipf's law:
     the count of the n-th word is about proportional to 1 / n.
+
+    Args:
+        number: The number of words.
     """
     generator = random.Random(1)
     onsets = "bcdfghjklmnprstvwz"

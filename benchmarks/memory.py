@@ -79,6 +79,9 @@ def sample_command(command: list[str]) -> tuple[int, list[Sample]]:
 
     A thread reads its log meanwhile, to know how many updates a training has done at each sample.
 
+    Args:
+        command: The command and its arguments.
+
     Returns:
         The exit status and the samples.
     """
@@ -100,7 +103,12 @@ def sample_command(command: list[str]) -> tuple[int, list[Sample]]:
 
 
 def follow_log(log: IO[str], updates: list[int]) -> None:
-    """Repeat each line of a log on stderr, and append the numbers of updates that it names."""
+    """Repeat each line of a log on stderr, and append the numbers of updates that it names.
+
+    Args:
+        log: The log of the command.
+        updates: The numbers of updates, to which new ones are appended.
+    """
     for line in log:
         print(line, end="", file=sys.stderr, flush=True)
         match = _UPDATES.search(line)
@@ -110,7 +118,11 @@ def follow_log(log: IO[str], updates: list[int]) -> None:
 
 
 def resident_memory(pid: int) -> int:
-    """Return the resident memory of a process and its descendants in bytes; 0 once it has ended."""
+    """Return the resident memory of a process and its descendants in bytes; 0 once it has ended.
+
+    Args:
+        pid: The id of the process.
+    """
     try:
         process = psutil.Process(pid)
         family = [process, *process.children(recursive=True)]
@@ -130,6 +142,9 @@ def sample_after_warm_up(samples: list[Sample]) -> Sample:
 
     For a training, it is the first one after the warm-up updates; for another command, the one
     after a tenth of its time.
+
+    Args:
+        samples: All samples of a command, in order of time.
     """
     for sample in samples:
         if sample.updates >= WARM_UP_UPDATES:
@@ -138,7 +153,12 @@ def sample_after_warm_up(samples: list[Sample]) -> Sample:
 
 
 def draw(samples: list[Sample], path: Path) -> None:
-    """Draw memory over updates, or over time if no updates are known, as an SVG file."""
+    """Draw memory over updates, or over time if no updates are known, as an SVG file.
+
+    Args:
+        samples: All samples of a command, in order of time.
+        path: The SVG file.
+    """
     import matplotlib
 
     matplotlib.use("svg")

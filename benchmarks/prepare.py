@@ -124,7 +124,11 @@ def main() -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Prepare the text with each number of workers and by a plain loop; print what each costs."""
+    """Prepare the text with each number of workers and by a plain loop; print what each costs.
+
+    Args:
+        arguments: The arguments of the command line.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch)
         pairs = write_corpus(project / "inputs", TEXTS[arguments.text](), arguments.pairs)
@@ -155,7 +159,13 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def write_corpus(folder: Path, text: Iterator[Pair], max_pairs: int) -> int:
-    """Write the first pairs of a text to c.en and c.de; return how many were written."""
+    """Write the first pairs of a text to c.en and c.de; return how many were written.
+
+    Args:
+        folder: The folder of both files.
+        text: The sentence pairs.
+        max_pairs: The largest number of pairs to write.
+    """
     folder.mkdir(parents=True)
     written = 0
     with PairWriter(folder / "c.en", folder / "c.de") as writer:
@@ -166,7 +176,12 @@ def write_corpus(folder: Path, text: Iterator[Pair], max_pairs: int) -> int:
 
 
 def write_settings(project: Path, merges: int) -> None:
-    """Write params.yaml and reports/resolved.json of the benchmark's project."""
+    """Write params.yaml and reports/resolved.json of the benchmark's project.
+
+    Args:
+        project: The folder of the benchmark's project.
+        merges: The number of BPE merge operations.
+    """
     phrasebook = (ROOT / "recipes" / "phrasebook.yaml").read_text()
     _, _, systems = phrasebook.partition("\nsystems:\n")
     params = project / "params.yaml"
@@ -215,6 +230,9 @@ def multi30k(language: str) -> list[str]:
     """Return Multi30k's training sentences in a language.
 
     They are read from the folder that the environment variable BLEUPRINT_MIRROR names.
+
+    Args:
+        language: The language, such as `de`.
     """
     mirror = os.environ.get("BLEUPRINT_MIRROR")
     if not mirror:
@@ -239,7 +257,15 @@ TEXTS: dict[str, Callable[[], Iterator[Pair]]] = {
 
 
 def run_stages(project: Path, workers: int) -> list[Cost]:
-    """Run all stages that prepare the corpus, with this many workers."""
+    """Run all stages that prepare the corpus, with this many workers.
+
+    Args:
+        project: The folder of the benchmark's project.
+        workers: The number of worker processes.
+
+    Returns:
+        The cost of each stage.
+    """
     environment = {
         **os.environ,
         "BLEUPRINT_WORKERS": str(workers),
@@ -254,13 +280,28 @@ def run_stages(project: Path, workers: int) -> list[Cost]:
 
 
 def call_this_script(label: str, options: list[str], project: Path, merges: int) -> Cost:
-    """Run one of this script's comparisons in a process of its own."""
+    """Run one of this script's comparisons in a process of its own.
+
+    Args:
+        label: The name of the comparison in tables.
+        options: The options of this script that choose the comparison.
+        project: The folder of the benchmark's project.
+        merges: The number of BPE merge operations.
+
+    Returns:
+        What the process costs.
+    """
     command = [sys.executable, __file__, *options, "--merges", str(merges)]
     return measure(label, command, project, dict(os.environ))
 
 
 def learn_with_hugging_face(project: Path, merges: int) -> None:
-    """Learn the same number of BPE merges with Hugging Face's tokenizers, in all its threads."""
+    """Learn the same number of BPE merges with Hugging Face's tokenizers, in all its threads.
+
+    Args:
+        project: The folder of the benchmark's project.
+        merges: The number of BPE merge operations.
+    """
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -336,7 +377,13 @@ def run_plain_loop(folder: Path, merges: int) -> None:
 
 
 def rewrite_lines(input_path: Path, output_path: Path, change: Callable[[str], str]) -> None:
-    """Change each line of a file, write it to another file, and print the lines per second."""
+    """Change each line of a file, write it to another file, and print the lines per second.
+
+    Args:
+        input_path: The file to read.
+        output_path: The file to write.
+        change: Returns the changed line.
+    """
     start = time.monotonic()
     lines_written = 0
     with (
@@ -350,7 +397,13 @@ def rewrite_lines(input_path: Path, output_path: Path, change: Callable[[str], s
 
 
 def print_rate(label: str, number: int, start: float) -> None:
-    """Print how many items a second the plain loop has done since `start`."""
+    """Print how many items a second the plain loop has done since `start`.
+
+    Args:
+        label: What was done, in words.
+        number: The number of items.
+        start: The time of the start, by `time.monotonic`, in seconds.
+    """
     rate = number / (time.monotonic() - start)
     print(f"plain loop: {label}: {rate:,.0f} a second", file=sys.stderr, flush=True)
 
@@ -411,7 +464,12 @@ def watch_memory(process: "subprocess.Popen[bytes]", peak_bytes: list[int]) -> N
 
 
 def print_costs(costs_by_way: dict[str, list[Cost]], pairs: int) -> None:
-    """Print a table, and how much faster than the plain loop each way was."""
+    """Print a table, and how much faster than the plain loop each way was.
+
+    Args:
+        costs_by_way: The costs of the stages for each way to prepare the text.
+        pairs: The number of sentence pairs.
+    """
     print(f"{'':12}{'stage':12}{'pairs/s':>12}{'seconds':>10}{'CPU s':>10}{'MB':>8}")
     total_seconds = {}
     for way, costs in costs_by_way.items():

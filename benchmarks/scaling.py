@@ -100,7 +100,12 @@ class Stage:
     parallel_share: float
 
     def hours(self, corpus: Corpus, cores: int) -> float:
-        """Return the hours of the stage on a corpus, by Amdahl's law."""
+        """Return the hours of the stage on a corpus, by Amdahl's law.
+
+        Args:
+            corpus: The corpus, which gives the number of pairs and bytes.
+            cores: The number of cores.
+        """
         one_core_seconds = self.cpu_seconds * corpus.pairs * corpus.text_bytes
         share_of_time = 1 - self.parallel_share + self.parallel_share / cores
         return one_core_seconds / 3600 * share_of_time
@@ -151,6 +156,12 @@ def read_stages(path: Path) -> list[Stage]:
     """Read what benchmarks/prepare.py measured with one and with two workers.
 
     From both times, Amdahl's law gives the share of a stage's work that runs in parallel.
+
+    Args:
+        path: The JSON file of the measurements.
+
+    Returns:
+        The stages, each with its seconds per byte of text.
     """
     report = json.loads(path.read_text())
     runs = report["runs"]
@@ -169,7 +180,11 @@ def read_stages(path: Path) -> list[Stage]:
 
 
 def print_preparation(stages: list[Stage]) -> None:
-    """Print the estimated time of each stage on each corpus, then memory and storage."""
+    """Print the estimated time of each stage on each corpus, then memory and storage.
+
+    Args:
+        stages: The stages that prepare a corpus.
+    """
     names = [corpus.name for corpus in CORPORA]
     print_row("stage", "parallel share", names)
     print("|---|---:|", "---:|" * len(CORPORA), sep="")
@@ -196,7 +211,13 @@ def print_preparation(stages: list[Stage]) -> None:
 
 
 def print_row(label: str, parallel_share: str, values: Sequence[str]) -> None:
-    """Print a row of the table of stages in Markdown."""
+    """Print a row of the table of stages in Markdown.
+
+    Args:
+        label: The first cell, the name of the stage.
+        parallel_share: The second cell.
+        values: The further cells.
+    """
     print(f"| {label} | {parallel_share} |", " | ".join(values), "|")
 
 
@@ -256,6 +277,10 @@ def summing_seconds(system: System, cluster: Cluster) -> float:
     """Return the seconds in which the gradients are summed over all GPUs.
 
     They are summed within each host, over NVLink, and then between the hosts, over the network.
+
+    Args:
+        system: The system.
+        cluster: The GPUs.
     """
     # 4 bytes for each number in float32.
     gradient_bytes = 4 * parameter_count(system.model)
@@ -268,18 +293,31 @@ def summing_seconds(system: System, cluster: Cluster) -> float:
 
 
 def ring_bytes(members: int, message_bytes: float) -> float:
-    """Return the bytes that each member of a ring sends to sum a message of all members."""
+    """Return the bytes that each member of a ring sends to sum a message of all members.
+
+    Args:
+        members: The number of members.
+        message_bytes: The size of the message that each member has.
+    """
     return 2 * (members - 1) / members * message_bytes
 
 
 def parameter_count(model: Model) -> int:
-    """Count the parameters of a model, without memory for them."""
+    """Count the parameters of a model, without memory for them.
+
+    Args:
+        model: The settings of the model.
+    """
     with torch.device("meta"):
         return count_parameters(Transformer(model, VOCABULARY, VOCABULARY))
 
 
 def update_flops(system: System) -> float:
-    """Return the FLOPs of an update whose sentences all have one length."""
+    """Return the FLOPs of an update whose sentences all have one length.
+
+    Args:
+        system: The system.
+    """
     _, update_tokens = system.train.update_size
     sentences = update_tokens / SENTENCE_LENGTH
     flops = training_flops(system.model, VOCABULARY, SENTENCE_LENGTH, SENTENCE_LENGTH)

@@ -94,7 +94,13 @@ def compare(folder: Path, interval: int) -> None:
 
 
 def run_on_slurm(project: micro.Project, cluster: Cluster, interval: int) -> float:
-    """Run the whole project on the cluster; return the seconds it took."""
+    """Run the whole project on the cluster; return the seconds it took.
+
+    Args:
+        project: The project.
+        cluster: The SLURM cluster.
+        interval: How often Snakemake asks for the state of its jobs, in seconds.
+    """
     project.environment |= {
         **cluster.environment,
         "PATH": f"{cluster.root}/bin:{project.environment['PATH']}:/usr/sbin",
@@ -114,7 +120,11 @@ def run_on_slurm(project: micro.Project, cluster: Cluster, interval: int) -> flo
 
 
 def finished_jobs(cluster: Cluster) -> dict[str, JobTimes]:
-    """Return the times of each stage's job by the stage's name."""
+    """Return the times of each stage's job by the stage's name.
+
+    Args:
+        cluster: The SLURM cluster.
+    """
     jobs = {}
     for job_id, _, _, comment in cluster.jobs():
         fields = {}
@@ -134,7 +144,13 @@ def finished_jobs(cluster: Cluster) -> dict[str, JobTimes]:
 def print_stages(
     project: micro.Project, stage_seconds: dict[str, float], jobs: dict[str, JobTimes]
 ) -> None:
-    """Print the seconds of each stage alone, and what its job adds."""
+    """Print the seconds of each stage alone, and what its job adds.
+
+    Args:
+        project: The project.
+        stage_seconds: The seconds that each stage takes alone, by its name.
+        jobs: The times of each stage's job, by the stage's name.
+    """
     for stage in graph.load_stages(project.root):
         alone = stage_seconds[stage.name]
         added = jobs[stage.name].seconds - alone
@@ -142,7 +158,12 @@ def print_stages(
 
 
 def added_seconds(stage_seconds: dict[str, float], jobs: dict[str, JobTimes]) -> list[float]:
-    """Return what each job takes beyond its stage."""
+    """Return what each job takes beyond its stage.
+
+    Args:
+        stage_seconds: The seconds that each stage takes alone, by its name.
+        jobs: The times of each stage's job, by the stage's name.
+    """
     return [jobs[stage].seconds - alone for stage, alone in stage_seconds.items()]
 
 
@@ -173,7 +194,12 @@ def waiting_seconds(project: micro.Project, jobs: dict[str, JobTimes]) -> list[f
 
 
 def print_statistics(label: str, seconds: list[float]) -> None:
-    """Print the median, the mean and the maximum of some times."""
+    """Print the median, the mean and the maximum of some times.
+
+    Args:
+        label: What the times are, in words.
+        seconds: The times in seconds.
+    """
     median = statistics.median(seconds)
     mean = statistics.mean(seconds)
     print(f"{label:24} median {median:5.1f} s, mean {mean:5.1f}, most {max(seconds):.1f}")

@@ -84,7 +84,12 @@ class Trial:
     threads: int
 
     def call(self, command: list[str], **variables: str) -> str:
-        """Run a command in the scratch folder, and return its output; exit if it fails."""
+        """Run a command in the scratch folder, and return its output; exit if it fails.
+
+        Args:
+            command: The command and its arguments.
+            **variables: Environment variables to set for it.
+        """
         process = subprocess.run(
             command,
             cwd=self.project,
@@ -104,7 +109,12 @@ class Trial:
         return process.stdout
 
     def call_benchmark(self, script: str, *arguments: object) -> dict[str, Any]:
-        """Run a script of this folder, and return the last JSON object that it prints."""
+        """Run a script of this folder, and return the last JSON object that it prints.
+
+        Args:
+            script: The name of the script, such as train.py.
+            *arguments: The arguments of the script.
+        """
         path = str(ROOT / "benchmarks" / script)
         command = [sys.executable, path, *map(str, arguments)]
         output = self.call(command, PYTHONPATH=SOURCE)
@@ -114,7 +124,11 @@ class Trial:
 
 
 def read_recipe(name: str) -> dict[str, Any]:
-    """Read a recipe as plain data."""
+    """Read a recipe as plain data.
+
+    Args:
+        name: The name of the recipe, such as multi30k.
+    """
     recipe: dict[str, Any] = YAML(typ="safe").load(ROOT / "recipes" / f"{name}.yaml")
     return recipe
 
@@ -141,7 +155,13 @@ def prepare(project: Path, params: dict[str, Any], corpus: str) -> None:
 
 
 def run_stage(project: Path, stage: str, *arguments: object) -> None:
-    """Run the script of a stage in the scratch project."""
+    """Run the script of a stage in the scratch project.
+
+    Args:
+        project: The scratch project.
+        stage: The name of the stage.
+        *arguments: The arguments of the script.
+    """
     command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *map(str, arguments)]
     subprocess.run(command, cwd=project, env=environment_with_source(), check=True)
 
@@ -195,7 +215,12 @@ def train_joeynmt(python: Path, trial: Trial) -> Speed:
 
 
 def write_peer_settings(trial: Trial, name: str) -> Path:
-    """Fill the template of a toolkit's settings, and return the path of the result."""
+    """Fill the template of a toolkit's settings, and return the path of the result.
+
+    Args:
+        trial: What is trained.
+        name: The name of the template in benchmarks/peers/, without `.yaml`.
+    """
     corpus = BinaryCorpus(trial.project / corpus_folder(CORPUS, "binary"))
     values = {
         **asdict(trial.size),
@@ -213,7 +238,12 @@ def write_peer_settings(trial: Trial, name: str) -> Path:
 
 
 def rate_in_log(pattern: str, log: str) -> float:
-    """Return the number that the pattern's group matches in a log; exit if there is none."""
+    """Return the number that the pattern's group matches in a log; exit if there is none.
+
+    Args:
+        pattern: A regular expression with one group.
+        log: The log of a training.
+    """
     match = re.search(pattern, log)
     if match is None:
         sys.exit(f"no rate in this log:\n{log[-SHOWN_LOG_CHARACTERS:]}")
@@ -239,7 +269,12 @@ def peer_python(peers: Path, name: str) -> Path:
 
 
 def installed_version(python: Path, package: str) -> str:
-    """Return the version of a package in another environment."""
+    """Return the version of a package in another environment.
+
+    Args:
+        python: The Python of the environment.
+        package: The name of the package.
+    """
     code = f"from importlib.metadata import version; print(version({package!r}))"
     command = [str(python), "-c", code]
     process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -69,7 +69,14 @@ class TorchTransformer(nn.Module):
 def train(
     size: Size, vocabulary_size: int, corpus: BinaryCorpus, options: annotated.TrainOptions
 ) -> float:
-    """Train a model, and return target tokens per second."""
+    """Train a model, and return target tokens per second.
+
+    Args:
+        size: The size of the model.
+        vocabulary_size: The number of ids.
+        corpus: The text.
+        options: How the model is trained.
+    """
     model = TorchTransformer(size, vocabulary_size).to(options.device)
     return annotated.train(model, size.d_model, corpus, options, batch_loss)
 

@@ -130,6 +130,9 @@ def compare(arguments: argparse.Namespace) -> None:
 
     In each round, each contestant trains with the same seed. Before a training by bleuprint, the
     speed of matrix products alone is measured, which is the most that a training could reach.
+
+    Args:
+        arguments: The arguments of the command line.
     """
     size = SIZES[arguments.size]
     peers = arguments.peers.resolve() if arguments.peers else None
@@ -195,7 +198,12 @@ def all_contestants(size: str, peers: Path | None) -> list[Contestant]:
 
 
 def peer_versions(python: Path, package: str) -> str:
-    """Return the versions of a toolkit and of its torch."""
+    """Return the versions of a toolkit and of its torch.
+
+    Args:
+        python: The Python of the toolkit's environment.
+        package: The name of the toolkit's package.
+    """
     toolkit_version = installed_version(python, package)
     torch_version = installed_version(python, "torch")
     return f"{toolkit_version}, torch {torch_version}"
@@ -290,7 +298,13 @@ def make_corpus(project: Path, size: Size, updates: int, rounds: int) -> dict[st
 
 
 def system_settings(size: Size, updates: int, precision: str) -> dict[str, Any]:
-    """Return Transformer-Tiny of the recipe multi30k in another size and for few updates."""
+    """Return Transformer-Tiny of the recipe multi30k in another size and for few updates.
+
+    Args:
+        size: The size of the model.
+        updates: The number of updates.
+        precision: The precision of the training.
+    """
     settings: dict[str, Any] = read_recipe("multi30k")["systems"]["transformer-tiny"]
     settings["model"] |= {
         "encoder_layers": size.layers,
@@ -321,6 +335,10 @@ def system_settings(size: Size, updates: int, precision: str) -> dict[str, Any]:
 def write_peer_text(corpus: BinaryCorpus, project: Path) -> int:
     """Write the text for the other toolkits: the subwords of train and valid, and the vocabulary.
 
+    Args:
+        corpus: The binarized corpus.
+        project: The scratch project.
+
     Returns:
         The size of the vocabulary, which both languages share.
     """
@@ -339,7 +357,15 @@ def write_peer_text(corpus: BinaryCorpus, project: Path) -> int:
 
 
 def train_bleuprint(precision: str, trial: Trial) -> Speed:
-    """Train with our own stage, in a process of its own."""
+    """Train with our own stage, in a process of its own.
+
+    Args:
+        precision: The precision of the training.
+        trial: What is trained.
+
+    Returns:
+        The speed of the updates.
+    """
     options = ("--updates", trial.updates, "--timed", precision, trial.seed)
     return Speed(**trial.call_benchmark("train.py", *options))
 
@@ -349,6 +375,11 @@ def run_timed_training(updates: int, system: str, seed: str) -> None:
 
     To time the updates, the method that computes one is replaced by a wrapper, which notes the time
     at the end of each.
+
+    Args:
+        updates: The number of updates of the training.
+        system: The name of the system.
+        seed: The seed.
     """
     reexec()
     from unittest.mock import patch
@@ -385,7 +416,14 @@ def run_timed_training(updates: int, system: str, seed: str) -> None:
 
 
 def train_annotated(trial: Trial) -> Speed:
-    """Train in the style of The Annotated Transformer, in a process of its own."""
+    """Train in the style of The Annotated Transformer, in a process of its own.
+
+    Args:
+        trial: What is trained.
+
+    Returns:
+        The speed of the updates.
+    """
     options = [
         corpus_folder(CORPUS, "binary"),
         f"--updates={trial.updates}",
@@ -402,6 +440,10 @@ def measure_products(size: Size, precision: str) -> None:
 
     The product is that of a batch by the weights of the widest layer. It is the most that a
     training could reach. oneDNN is the library by which torch computes products on CPUs.
+
+    Args:
+        size: The size of the model.
+        precision: The precision of the products.
     """
     reexec()
     import torch

@@ -41,7 +41,12 @@ def main() -> None:
 
 
 def load_model(weights_path: Path, job: dict[str, Any]) -> Any:
-    """Build JoeyNMT's model in the size of ours, with our weights."""
+    """Build JoeyNMT's model in the size of ours, with our weights.
+
+    Args:
+        weights_path: The file of our weights, by JoeyNMT's names.
+        job: The job, which bleuprint's script benchmarks/decode.py has written.
+    """
     size = job["model"]
     side = {
         "type": "transformer",
@@ -68,6 +73,9 @@ def numbered_vocabulary(units: int) -> Vocabulary:
     """Return a JoeyNMT vocabulary in which each token has the same id as in bleuprint.
 
     JoeyNMT's constructor would number the tokens in its own way, so it is not called (`__new__`).
+
+    Args:
+        units: The number of ids.
     """
     vocabulary = Vocabulary.__new__(Vocabulary)
     for name, number in SPECIAL_IDS.items():
@@ -83,7 +91,12 @@ def numbered_vocabulary(units: int) -> Vocabulary:
 
 
 def translate(model: Any, job: dict[str, Any]) -> list[list[int]]:
-    """Return the best output of each sentence, batch by batch, without its end symbol."""
+    """Return the best output of each sentence, batch by batch, without its end symbol.
+
+    Args:
+        model: JoeyNMT's model.
+        job: The job, with batches of sentences of ids.
+    """
     outputs = []
     for sentences in job["batches"]:
         lengths = [len(ids) for ids in sentences]
