@@ -76,6 +76,7 @@ FEATURES = {
     "several directions": Feature(
         modules=(
             "config/directions.py",
+            "config/joined_directions.py",
             "corpus/steps/directions.py",
             "dataset/source_tags.py",
             "corpus/directions.py",

@@ -1,37 +1,29 @@
-"""Corpora with several translation directions: their settings, and the names of their texts.
+"""Corpora with several translation directions: their settings, language pairs and tags.
 
 `directions: {en-de: {}, de-en: {}, de-fr: {zero_shot: true}}` replaces source and target of a
-corpus. One model is then trained on all directions. Each direction takes the texts of the corpus
-(`from`, `files`), changed by its own. Texts and test sets are named after their direction:
-train.en-de-NAME, tests.en-de-NAME. Only the test sets of a `zero_shot` direction are used. The text
-of all directions stands in files of two languages, `src` and `tgt`.
+corpus. One model is then trained on all directions, but uses only the test sets of a `zero_shot`
+direction. joined_directions.py reads these settings from params.yaml. The text of all directions is
+in files of two languages, `src` and `tgt`.
 
-The rest of the code sees a corpus as a list of language pairs: each direction is the corpus of one
-pair, called CORPUS/DIRECTION, and a corpus without directions is its own single pair.
+The rest of the code sees a corpus as a list of language pairs (`language_pairs`): each direction is
+the corpus of one pair, called CORPUS/DIRECTION, and a corpus without directions is its own single
+pair.
 """
 
-import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from bleuprint.config.merge import merge_mappings
 from bleuprint.config.pair_name import PairName
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError
-from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
+from bleuprint.text.language_tag import tag
 from bleuprint.text.segmenter import check_segmenter, has_segmenter
 from bleuprint.text.tokenizers import Tokenize
 
 # The languages of the files that contain the text of all directions.
 SOURCE = "src"
 TARGET = "tgt"
-DIRECTION = re.compile("([a-z]{2,3})-([a-z]{2,3})")
-# What messages call a set, by its key in `files`.
-_SET_LABELS = {"train": "training text", "valid": "validation set", "tests": "test set"}
-_LICENSE = "license_and_citation"
-# The settings of a corpus that describe its texts; a direction may have them, too.
-_TEXT_KEYS = ("from", "files", _LICENSE)
 
 
 @dataclass(frozen=True)
@@ -80,233 +72,6 @@ class AnyCorpus(Protocol):
 
 T = TypeVar("T")
 C = TypeVar("C", bound=AnyCorpus)
-
-
-def tag(language: str) -> str:
-    """Return the tag of a target language, such as `<2de>` for German.
-
-    A model with several target languages reads it as the first word of each source sentence, and so
-    learns into which language to translate.
-    """
-    return f"<2{language}>"
-
-
-def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> Any:
-    """Turn a corpus with several translation directions into one corpus with all their texts.
-
-    A corpus in params.yaml may list directions, such as en-de and de-en, instead of a source and a
-    target language. Each direction inherits the texts of the corpus, and may change or add some.
-    In the result, a text `news` of en-de is called `en-de-news`.
-
-    A LocatedMapping is a dict that also stores the line of each value in the YAML file
-    (`locations`), for error messages.
-
-    Args:
-        entry: The corpus as params.yaml writes it. If it has no `directions`, only the texts of
-            `with_described_texts` are added.
-        with_described_texts: A function that adds to a corpus of one language pair the texts of a
-            file in corpora/, which the corpus names by `from`.
-
-    Raises:
-        UserError: A direction lacks a training text, a validation set or a test set, or two
-            directions describe a license of one name differently.
-    """
-    if not isinstance(entry, LocatedMapping):
-        return with_described_texts(entry)
-    directions = entry.get("directions")
-    if not isinstance(directions, LocatedMapping):
-        return with_described_texts(entry)
-    directions_location: Location = entry.locations["directions"]
-    for side in ("source", "target"):
-        if side in entry:
-            raise entry.locations[side].error("remove it: the directions name the languages")
-    # The loop adds the texts and the licenses of each direction to these mappings.
-    sets = {set_name: LocatedMapping({}, {}) for set_name in _SET_LABELS}
-    licenses = LocatedMapping({}, {})
-    directions_without_texts = {}
-    for name, direction in directions.items():
-        location = directions.locations[name]
-        pair = with_described_texts(_pair_of_direction(entry, directions, name))
-        is_zero_shot = direction.get("zero_shot") is True
-        _add_texts(sets, name, pair.get("files"), is_zero_shot, location)
-        _add_licenses(licenses, pair, location)
-        directions_without_texts[name] = direction.without(*_TEXT_KEYS)
-    if not sets["train"]:
-        message = "all are zero_shot, so there is no text to train on; add one that is not"
-        raise directions_location.error(message)
-    joined_settings = {
-        # `src` and `tgt`: each side of the joined text is in several languages.
-        "source": SOURCE,
-        "target": TARGET,
-        _LICENSE: licenses,
-        "files": LocatedMapping(sets, dict.fromkeys(sets, directions_location)),
-        "directions": LocatedMapping(directions_without_texts, directions.locations),
-    }
-    # A message about one of these settings that params.yaml lacks names the line of `directions`.
-    locations = dict.fromkeys(joined_settings, directions_location) | entry.locations
-    other_settings = entry.without(*_TEXT_KEYS)
-    return LocatedMapping({**other_settings, **joined_settings}, locations)
-
-
-def _pair_of_direction(
-    entry: LocatedMapping, directions: LocatedMapping, name: Any
-) -> LocatedMapping:
-    """Return one direction of a corpus as a corpus with a source and a target language.
-
-    Its texts are the texts of the corpus, changed by the direction's own settings. The mappings
-    also store the line of each value in the YAML file (`locations`), for error messages.
-
-    Args:
-        entry: The corpus as params.yaml writes it.
-        directions: The setting `directions` of the corpus.
-        name: The name of the direction, such as en-de.
-
-    Raises:
-        UserError: The name is not SOURCE-TARGET, or the direction is not a mapping.
-    """
-    location = directions.locations[name]
-    match = DIRECTION.fullmatch(str(name))
-    if not match or match[1] == match[2]:
-        raise location.error("a direction is SOURCE-TARGET, two languages such as en-de")
-    direction = directions[name]
-    if not isinstance(direction, LocatedMapping):
-        raise location.error("is not a mapping; write {} to use the texts of the corpus")
-    pair = entry.only(_TEXT_KEYS)
-    pair = pair.with_value("source", match[1], location)
-    pair = pair.with_value("target", match[2], location)
-    return merge_mappings(pair, direction.only(_TEXT_KEYS))
-
-
-def _add_texts(
-    sets: Mapping[str, LocatedMapping],
-    direction: str,
-    files: Any,
-    is_zero_shot: bool,
-    location: Location,
-) -> None:
-    """Add the texts of a direction to the sets of the whole corpus.
-
-    There, a text `news` of the direction en-de is called `en-de-news`. The line of each text in the
-    YAML file is added, too (`locations`), for error messages.
-
-    Args:
-        sets: The texts of the corpus in `train`, `valid` and `tests`; changed in place.
-        direction: The name of the direction, such as en-de.
-        files: The texts of the direction in `train`, `valid` and `tests`.
-        is_zero_shot: Whether the model is not trained on this direction, so that only its test sets
-            are used.
-        location: Where params.yaml has the direction, for messages.
-
-    Raises:
-        UserError: The direction has no text for a set.
-    """
-    used_sets = ["tests"] if is_zero_shot else list(_SET_LABELS)
-    for set_name in used_sets:
-        # Anything that is not a mapping counts as an empty one.
-        texts = as_mapping(as_mapping(files).get(set_name))
-        if not texts:
-            raise location.error(f"has no {_SET_LABELS[set_name]}: needs files.{set_name}")
-        for text_name, text in texts.items():
-            joined_name = f"{direction}-{text_name}"
-            sets[set_name][joined_name] = text
-            sets[set_name].locations[joined_name] = texts.locations[text_name]
-
-
-def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Location) -> None:
-    """Add the licenses of a direction's texts to the licenses of the whole corpus.
-
-    The line of each license in the YAML file is added, too (`locations`), for error messages.
-
-    Args:
-        licenses: The licenses of the earlier directions by name; changed in place.
-        pair: The direction, as a corpus of one language pair.
-        location: Where params.yaml has the direction, for messages.
-
-    Raises:
-        UserError: An earlier direction has another license of the same name.
-    """
-    pair_licenses = pair.get(_LICENSE, LocatedMapping({}, {}))
-    if not isinstance(pair_licenses, LocatedMapping):
-        raise pair.locations[_LICENSE].error(f"{pair_licenses!r} is not a mapping")
-    for name, license_and_citation in pair_licenses.items():
-        if name in licenses and licenses[name] != license_and_citation:
-            raise location.error(
-                f"its {_LICENSE}.{name} differs from that of an earlier direction; use another name"
-            )
-        licenses[name] = license_and_citation
-        licenses.locations[name] = pair_licenses.locations[name]
-
-
-def languages_by_side(entry: Any) -> set[str]:
-    """Return the languages that the vocabulary of a corpus has to cover.
-
-    If one corpus has all of these languages of another, the other can use its vocabulary.
-
-    Args:
-        entry: The corpus as params.yaml writes it.
-
-    Returns:
-        The source and the target language, such as `{"en", "de"}`; for the directions en-de and
-        en-fr, `{"from en", "to de", "to fr"}`. Only languages after `to` have a tag, such as
-        `<2de>`, in the vocabulary.
-    """
-    corpus = as_mapping(entry)
-    directions = corpus.get("directions")
-    if not isinstance(directions, LocatedMapping):
-        return {str(corpus.get("source")), str(corpus.get("target"))}
-    languages = set()
-    for name in directions:
-        source, target = name.split("-")
-        languages.add(f"from {source}")
-        languages.add(f"to {target}")
-    return languages
-
-
-def check_directions(corpus: AnyCorpus) -> None:
-    """Check the settings of a corpus with several translation directions.
-
-    Each direction must be a valid corpus of one language pair. The model is not trained on a
-    zero-shot direction. So it must learn to read the source language of this direction, and to
-    write its target language, from other directions.
-
-    Raises:
-        SettingError: A direction has a language that the model does not know.
-        ValueError: A setting does not fit the languages.
-    """
-    directions = corpus.directions or {}
-    if corpus.tokenize.name == "segmenter":
-        # At least one language of the corpus must have a segmenter.
-        languages = []
-        for name in directions:
-            languages += name.split("-")
-        check_segmenter(list(dict.fromkeys(languages)))
-    trained_sources = set()
-    trained_targets = set()
-    for name, direction in directions.items():
-        if not direction.zero_shot:
-            source, target = name.split("-")
-            trained_sources.add(source)
-            trained_targets.add(target)
-    # Each pair is a new corpus, which checks its own settings when it is created. The empty name is
-    # the name of the whole corpus, which is not needed here.
-    for pair_name, pair in language_pairs(corpus, "").items():
-        direction_name = PairName.parse(pair_name).direction
-        _check_trained(direction_name, "source", pair.source, trained_sources)
-        _check_trained(direction_name, "target", pair.target, trained_targets)
-
-
-def _check_trained(direction: str, side: str, language: str, trained_languages: Set[str]) -> None:
-    """Raise SettingError if a direction has a language that the model does not learn.
-
-    Args:
-        direction: The direction, such as en-de.
-        side: `source` or `target`.
-        language: The language that the direction has on this side.
-        trained_languages: The languages that the training text has on this side.
-    """
-    if language not in trained_languages:
-        message = f"no direction of the training text has {language!r} as its {side}"
-        raise SettingError(["directions", direction], message)
 
 
 def language_pairs(corpus: C, name: str) -> dict[str, C]:
@@ -447,6 +212,53 @@ def languages_text(corpus: AnyCorpus) -> str:
     if corpus.directions is None:
         return f"{corpus.source} to {corpus.target}"
     return ", ".join(corpus.directions)
+
+
+def check_directions(corpus: AnyCorpus) -> None:
+    """Check the settings of a corpus with several translation directions.
+
+    Each direction must be a valid corpus of one language pair. The model is not trained on a
+    zero-shot direction. So it must learn to read the source language of this direction, and to
+    write its target language, from other directions.
+
+    Raises:
+        SettingError: A direction has a language that the model does not know.
+        ValueError: A setting does not fit the languages.
+    """
+    directions = corpus.directions or {}
+    if corpus.tokenize.name == "segmenter":
+        # At least one language of the corpus must have a segmenter.
+        languages = []
+        for name in directions:
+            languages += name.split("-")
+        check_segmenter(list(dict.fromkeys(languages)))
+    trained_sources = set()
+    trained_targets = set()
+    for name, direction in directions.items():
+        if not direction.zero_shot:
+            source, target = name.split("-")
+            trained_sources.add(source)
+            trained_targets.add(target)
+    # Each pair is a new corpus, which checks its own settings when it is created. The empty name is
+    # the name of the whole corpus, which is not needed here.
+    for pair_name, pair in language_pairs(corpus, "").items():
+        direction_name = PairName.parse(pair_name).direction
+        _check_trained(direction_name, "source", pair.source, trained_sources)
+        _check_trained(direction_name, "target", pair.target, trained_targets)
+
+
+def _check_trained(direction: str, side: str, language: str, trained_languages: Set[str]) -> None:
+    """Raise SettingError if a direction has a language that the model does not learn.
+
+    Args:
+        direction: The direction, such as en-de.
+        side: `source` or `target`.
+        language: The language that the direction has on this side.
+        trained_languages: The languages that the training text has on this side.
+    """
+    if language not in trained_languages:
+        message = f"no direction of the training text has {language!r} as its {side}"
+        raise SettingError(["directions", direction], message)
 
 
 def _corpus_of_direction(corpus: C, direction: str) -> C:

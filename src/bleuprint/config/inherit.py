@@ -2,7 +2,8 @@
 
 - `like: NAME` gives a system or a corpus the settings of the entry NAME.
 - `from: NAME` gives a corpus the texts of corpora/NAME.yaml; see described_corpus.py.
-- `directions` of a corpus give it texts in several directions; see directions.py.
+- `directions` of a corpus give it texts in several directions; see
+  joined_directions.py.
 - `corpora` of a system lists the corpora that it is trained on, with the settings that differ
   there.
 
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.config.described_corpus import with_described_texts
-from bleuprint.config.directions import join_directions, languages_by_side
+from bleuprint.config.joined_directions import join_directions, languages_by_side
 from bleuprint.config.merge import merge_mappings
 from bleuprint.config.references import LINKS, link_corpora, link_systems
 from bleuprint.runtime.errors import UserError

@@ -21,6 +21,11 @@ class PairName:
         corpus, _, direction = name.partition("/")
         return cls(corpus, direction)
 
+    @property
+    def subfolder(self) -> str:
+        """The folder of this pair in a folder of the corpus; empty, no subfolder, for one pair."""
+        return self.direction
+
     def text_name(self, name_in_pair: str) -> str:
         """Return the name that a text or test set of this pair has in the whole corpus.
 

@@ -57,8 +57,7 @@ def pair_folder(folder: Path, pair_name: str) -> Path:
         pair_name: The name of the language pair: `many/en-de`, or the name of a corpus with one
             pair.
     """
-    # In a corpus with one pair, the direction is empty, which adds nothing to the path.
-    return folder / PairName.parse(pair_name).direction
+    return folder / PairName.parse(pair_name).subfolder
 
 
 def document_ids_file(folder: Path, set_name: str) -> Path:

@@ -1,7 +1,7 @@
 """The tags of a corpus with several translation directions.
 
 In such a corpus each source sentence begins with the tag of its target language, which is one word
-(see config/directions.py). A corpus of one language pair has no tags: then everything here leaves
+(see text/language_tag.py). A corpus of one language pair has no tags: then everything here leaves
 its sentences unchanged.
 """
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from bleuprint.config.directions import tag
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.language_tag import tag
 
 # Imported where it is used: reading ids does not need it, and importing takes half a second.
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.directions import SOURCE, TARGET, tag, target_languages_by_tag
+from bleuprint.config.directions import SOURCE, TARGET, target_languages_by_tag
 from bleuprint.config.pair_name import PairName
 from bleuprint.corpus.steps.filter_stats import (
     COPIES_KEY,
@@ -28,6 +28,7 @@ from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import read_record
+from bleuprint.text.language_tag import tag
 from bleuprint.text.parallel import Block, PairWriter, TextFolder
 
 
