@@ -411,7 +411,6 @@ def joeynmt_contestant(
     from toolkits import clean_environment, peer_python
 
     batches = joeynmt_batches(sources, decode.beam)
-    size = model.settings
     source_ids = [list(map(int, source)) for source in sources]
     batch_ids = []
     for rows in batches:
@@ -419,18 +418,8 @@ def joeynmt_contestant(
     job = {
         "threads": arguments.threads,
         "rounds": arguments.rounds,
-        "units": model.projection.out_features,
-        "model": {
-            "layers": size.encoder_layers,
-            "norm": size.norm,
-            "heads": size.heads,
-            "d_model": size.d_model,
-            "d_ff": size.d_ff,
-        },
+        **joeynmt_settings(model, decode),
         "batches": batch_ids,
-        "extra": decode.max_len_b,
-        "beam": decode.beam,
-        "alpha": decode.length_penalty.alpha,
     }
     python = peer_python(arguments.peers.resolve(), "joeynmt")
     with tempfile.TemporaryDirectory() as scratch:
@@ -451,6 +440,29 @@ def joeynmt_contestant(
     for row, ids in zip(np.concatenate(batches), result["outputs"], strict=True):
         outputs[row] = ids
     return Contestant("JoeyNMT", list, outputs, result["seconds"])
+
+
+def joeynmt_settings(model: Any, decode: Any) -> dict[str, Any]:
+    """Return the settings of our model and of the search, as peers/joeynmt_decode.py reads them.
+
+    Args:
+        model: Our model.
+        decode: The settings of the search.
+    """
+    size = model.settings
+    return {
+        "units": model.projection.out_features,
+        "model": {
+            "layers": size.encoder_layers,
+            "norm": size.norm,
+            "heads": size.heads,
+            "d_model": size.d_model,
+            "d_ff": size.d_ff,
+        },
+        "extra": decode.max_len_b,
+        "beam": decode.beam,
+        "alpha": decode.length_penalty.alpha,
+    }
 
 
 def joeynmt_batches(sources: Any, beam: int) -> list[Any]:

@@ -39,11 +39,7 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace) -> None:
-    """Print how the decoding time per token grows with sentence length and number of sentences.
-
-    Args:
-        arguments: The arguments of the command line.
-    """
+    """Print how the decoding time per token grows with sentence length and number of sentences."""
     import numpy as np
     import torch
 
