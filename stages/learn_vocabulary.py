@@ -25,7 +25,7 @@ def main() -> None:
     corpus = load_resolved_settings().corpus(corpus_name)
     tokens = text_of_stage("tokens", corpus_name, corpus)
     output_folder = paths.vocabulary_folder(corpus_name, None)
-    other_corpus = corpus.vocabulary.of
+    other_corpus = corpus.vocabulary.shared_from
     if other_corpus is not None:
         # The corpus uses the vocabularies of another corpus, so nothing is learned. But DVC fails
         # if a stage does not write its output, so the name of the other corpus is written.

@@ -19,7 +19,7 @@ def main() -> None:
     """Copy the vocabularies of another corpus for the corpus that the command line names."""
     # `__doc__`, the text at the top of this file, is the help; the names are the arguments.
     (corpus_name,) = stage_args.parse_arguments(__doc__, "CORPUS")
-    other_corpus = load_resolved_settings().corpus(corpus_name).vocabulary.of
+    other_corpus = load_resolved_settings().corpus(corpus_name).vocabulary.shared_from
     assert other_corpus is not None, "dvc.yaml has this stage only for corpora with vocabulary.of"
     own_folder_of_other = paths.vocabulary_folder(other_corpus, None)
     with atomic_folder(paths.vocabulary_folder(corpus_name, other_corpus)) as partial_folder:

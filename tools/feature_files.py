@@ -117,6 +117,7 @@ FEATURES = {
         modules=("config/shared_vocabulary.py", "stages/share_vocabulary.py"),
         names=(
             "vocabulary.of",
+            "vocabulary.shared_from",
             "units.of",
             "shared?_vocabular(y|ies)",
             "(settings|whole|known|optional).vocabularies",

@@ -310,7 +310,7 @@ def test_a_corpus_may_use_the_vocabulary_of_a_corpus_with_more_languages(tmp_pat
         after_corpora="vocabularies: {fewer: many}\n",
     )
 
-    assert settings.corpus("fewer").vocabulary.of == "many"
+    assert settings.corpus("fewer").vocabulary.shared_from == "many"
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,9 @@ def test_a_corpus_may_use_the_vocabulary_of_another(tmp_path):
     """params.yaml says `vocabularies: {more: own}`."""
     settings = read_params(tmp_path, PARAMS_WITH_INIT_FROM)
 
-    assert settings.corpus("more").vocabulary.of == "own"
+    assert settings.corpus("more").vocabulary.shared_from == "own"
     assert settings.corpus("more").vocabulary.bpe == settings.corpus("own").vocabulary.bpe
-    assert settings.corpus("own").vocabulary.of is None
+    assert settings.corpus("own").vocabulary.shared_from is None
 
 
 def test_a_training_from_random_weights_needs_only_its_corpus(tmp_path):

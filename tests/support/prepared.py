@@ -159,7 +159,7 @@ def _tokenizing(outputs, tokenize, edits, given_sets):
         filter_stats_path=outputs.filter_stats("tokenize"),
         settings=tokenize,
         edits=edits,
-        published_sets=given_sets,
+        sets_with_files=given_sets,
     )
 
 

@@ -157,6 +157,14 @@ class Units:
         check_exactly_one(self, "bpe", "words", "sentencepiece")
 
     @property
+    def shared_from(self) -> str | None:
+        """The corpus whose vocabulary is used; None if the corpus learns its own.
+
+        This is the setting `of`, whose name is short because reports/resolved.json contains it.
+        """
+        return self.of
+
+    @property
     def joint(self) -> bool:
         """Return whether both languages share one vocabulary."""
         units = self.bpe or self.words or self.sentencepiece

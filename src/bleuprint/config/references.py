@@ -110,7 +110,7 @@ def _vocabulary_references(corpora: Mapping[str, Corpus]) -> Iterator[Reference]
         corpora: The settings of the corpora by name.
     """
     for name, corpus in corpora.items():
-        shared_from = corpus.vocabulary.of
+        shared_from = corpus.vocabulary.shared_from
         if shared_from is not None:
             yield Reference(
                 entry=Entry(name),

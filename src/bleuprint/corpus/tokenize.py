@@ -23,7 +23,7 @@ class Tokenizing(FilterStep):
     Attributes:
         settings: The settings of the tokenizer.
         edits: The edits of the stage clean.
-        published_sets: The names of the sets that were published with the corpus. The stage clean
+        sets_with_files: The names of the sets that were published with the corpus. The stage clean
             left the held-out ones as they are, so the edits are applied to them here: the model
             must read them in the form of its training text.
     """
@@ -31,7 +31,7 @@ class Tokenizing(FilterStep):
     stage = "tokenize"
     settings: Tokenize
     edits: Edits
-    published_sets: frozenset[str]
+    sets_with_files: frozenset[str]
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
@@ -58,7 +58,7 @@ class Tokenizing(FilterStep):
             filter_stats_path=files.filter_stats_path,
             settings=corpus.tokenize,
             edits=corpus.clean,
-            published_sets=frozenset(corpus.files.set_names()),
+            sets_with_files=frozenset(corpus.files.set_names()),
         )
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:
@@ -76,7 +76,7 @@ class Tokenizing(FilterStep):
             The tokenized pairs, and their number.
         """
         # Sets other than the published ones were drawn from the training text.
-        was_cleaned = name == "train" or name not in self.published_sets
+        was_cleaned = name == "train" or name not in self.sets_with_files
         tokenized_sides = []
         for language, sentences in zip(self.input_text.languages, block.sentences(), strict=True):
             if self.edits and not was_cleaned:

@@ -111,7 +111,7 @@ class Binarizing(Step):
             input_folder="tokens",
             output_folder="binary",
         )
-        segmentation = paths.vocabulary_folder(name, corpus.vocabulary.of, root)
+        segmentation = paths.vocabulary_folder(name, corpus.vocabulary.shared_from, root)
         return cls(
             *files,
             segmentation=segmentation,

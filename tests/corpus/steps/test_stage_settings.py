@@ -107,7 +107,7 @@ def test_the_stage_tokenize_has_the_tokenizer_and_edits_of_its_corpus(settings, 
     assert tokenizing.settings == corpus.tokenize
     assert tokenizing.edits == corpus.clean
     # The corpus has files for train only; its other sets are drawn from the training text.
-    assert tokenizing.published_sets == {"train"}
+    assert tokenizing.sets_with_files == {"train"}
 
 
 @pytest.mark.parametrize("name", ["own", "other"])
