@@ -84,7 +84,7 @@ def test_a_command_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, line
     error = capsys.readouterr().err
     argument_in_message = argument.replace("EMPTY", empty)
     assert error.startswith(f"usage: bleuprint {line[0]}")
-    assert error.endswith(f"error: {argument_in_message} is empty: is a variable not set?\n")
+    assert error.endswith(f"error: {argument_in_message} is empty. Is a variable not set?\n")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_message_about_an_empty_argument_gives_its_number_or_its_option(
     with pytest.raises(SystemExit):
         cli.main()
 
-    assert f"error: {argument} is empty: is a variable not set?\n" in capsys.readouterr().err
+    assert f"error: {argument} is empty. Is a variable not set?\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stage", [name for name in STAGES if name not in ("resolve", "report")])
@@ -125,7 +125,7 @@ def test_a_stage_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, stage)
         main()
 
     message = capsys.readouterr().err + str(raised.value)
-    assert "argument 1 is empty: is a variable not set?" in message
+    assert "argument 1 is empty. Is a variable not set?" in message
 
 
 @pytest.mark.parametrize("name", ["", " "])

@@ -339,7 +339,10 @@ def test_a_command_run_below_the_root_of_the_project_is_refused(project, command
 
     error = run(folder, "-m", "bleuprint", *command.split(), status=1)
 
-    assert error == "bleuprint: error: params.yaml: no such file; run from the project's root\n"
+    assert (
+        error
+        == "bleuprint: error: params.yaml: no such file. Run the command from the project's root\n"
+    )
     assert not (folder / "work").exists()
 
 

@@ -238,12 +238,12 @@ def test_the_settings_of_a_file_are_accepted(settings):
         ),
         pytest.param(
             {"url": "https://me:word@example.org/a"},
-            "a URL with a user name, password or key",
+            "the URL contains a user name, password or key",
             id="password in a url",
         ),
         pytest.param(
             {"url": "https://example.org/a", "mirrors": ("https://me:word@example.org/a",)},
-            "a URL with a user name, password or key",
+            "the URL contains a user name, password or key",
             id="password in a mirror",
         ),
     ],

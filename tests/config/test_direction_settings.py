@@ -242,7 +242,7 @@ def test_a_segmenter_needs_a_language_without_spaces(tmp_path):
     """A segmenter finds the words of languages such as Chinese."""
     error = corpora_error(tmp_path, WITH_SEGMENTER)
 
-    assert "this corpus has en, de and fr: use moses" in error
+    assert "this corpus has en, de and fr. Use moses" in error
 
 
 def test_only_directions_with_a_language_without_spaces_use_the_segmenter(tmp_path):

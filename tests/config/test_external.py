@@ -208,7 +208,7 @@ def test_other_translations_change_the_fingerprint_of_an_external_system(tmp_pat
         pytest.param(
             "    about:",
             "    abuot: x\n    about:",
-            "abuot: unknown key; did you mean 'about'?",
+            "abuot: unknown key. Did you mean 'about'?",
             id="unknown key",
         ),
         pytest.param(
@@ -309,7 +309,7 @@ def test_stages_read_the_settings_of_any_first_seed(tmp_path, first_seed):
         pytest.param("", "systems.online-a: the key 'translations' is missing", id="missing"),
         pytest.param(
             "    translation: {}\n",
-            "translation: unknown key; did you mean 'translations'?",
+            "translation: unknown key. Did you mean 'translations'?",
             id="misspelled",
         ),
     ],

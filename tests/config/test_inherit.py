@@ -191,13 +191,13 @@ def test_a_mistake_in_like_or_from_is_reported(tmp_path, old, new, message):
         pytest.param(
             "d_ff: 32",
             "d_f: 32",
-            f":{BIG_LINE}: systems.big.model.d_f: unknown key; did you mean 'd_ff'?",
+            f":{BIG_LINE}: systems.big.model.d_f: unknown key. Did you mean 'd_ff'?",
             id="unknown key",
         ),
         pytest.param(
             "inverse_sqrt: null",
             "invers_sqrt: null",
-            "did you mean 'inverse_sqrt'?",
+            "Did you mean 'inverse_sqrt'?",
             id="unknown key without value",
         ),
         pytest.param(

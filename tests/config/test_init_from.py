@@ -334,12 +334,12 @@ def test_train_init_from_names_a_folder(tmp_path):
         pytest.param("{}", "needs system and corpus, or a folder", id="nothing"),
         pytest.param(
             "{foldr: a}",
-            "train.init_from.foldr: unknown key; did you mean 'folder'?",
+            "train.init_from.foldr: unknown key. Did you mean 'folder'?",
             id="misspelled",
         ),
         pytest.param(
             "{path: a}",
-            "train.init_from.path: unknown key; known here: folder",
+            "train.init_from.path: unknown key. Known keys: folder",
             id="unknown key",
         ),
     ],

@@ -265,7 +265,7 @@ def test_an_unknown_key_in_an_old_section_is_reported_too(params_file):
 
     assert line == (
         f"{params_file}:3: systems.tiny.train.keep: {OLD_KEY}: write in its place: keep_last: 2; "
-        "newest: unknown key; did you mean 'best'?"
+        "newest: unknown key. Did you mean 'best'?"
     )
 
 

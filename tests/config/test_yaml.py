@@ -49,14 +49,14 @@ def test_a_whole_number_is_accepted_for_a_float(tmp_path):
         pytest.param(
             "    clean:",
             "   clean:",
-            "(is it indented like its neighbors, with a space after each",
+            ". Is it indented like its neighbors, with a space after each",
             id="wrong indentation: a hint",
         ),
-        pytest.param("heads: 2", "heads:2", "a space after each colon?)", id="no space"),
+        pytest.param("heads: 2", "heads:2", "a space after each colon?", id="no space"),
         pytest.param(
             "    clean:",
             "  \tclean:",
-            ":12: not valid YAML: the line is indented with a tab: use",
+            ":12: not valid YAML: the line is indented with a tab. Use",
             id="tab",
         ),
         pytest.param(
@@ -109,7 +109,7 @@ def test_an_entry_that_contains_itself_is_reported(tmp_path, text):
 
     assert message == (
         f"{tmp_path / 'params.yaml'}: not valid YAML: "
-        "an entry contains itself by an alias (*): write it in full"
+        "an entry contains itself by an alias (*). Write it in full"
     )
 
 

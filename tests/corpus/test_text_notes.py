@@ -80,11 +80,11 @@ def test_a_note_names_the_text_the_file_the_share_of_lines_and_what_to_do(projec
 
     assert notes == [
         "corpora.own.files.train.a.source: inputs/a.de: 90% of the lines look like BPE subwords "
-        "(@@), such as line 21: join the subwords first: sed -E 's/@@( |$)//g'",
+        "(@@), such as line 21. Join the subwords first: sed -E 's/@@( |$)//g'",
         "corpora.own.files.valid.a.target: inputs/valid.no: 100% of the lines look like JSON, such "
-        "as line 1: write the sentences alone, one per line",
+        "as line 1. Write the sentences alone, one per line",
         "corpora.own.files.tests.news.a.target: inputs/news.no: 50% of the lines look like JSON, "
-        "such as line 1: write the sentences alone, one per line",
+        "such as line 1. Write the sentences alone, one per line",
     ]
 
 
@@ -198,12 +198,12 @@ def test_new_corpus_writes_notes_on_two_files(project, capsys):
     errors = capsys.readouterr().err
     assert "note: inputs/mine.de: " in errors
     assert (
-        "look like BPE subwords (@@), such as line 1: join the subwords first: "
+        "look like BPE subwords (@@), such as line 1. Join the subwords first: "
         "sed -E 's/@@( |$)//g'"
     ) in errors
     assert (
         "note: inputs/mine.en: 100% of the lines look like JSON, such as line 1: "
-        "write the sentences alone, one per line"
+        "Write the sentences alone, one per line"
     ) in errors
 
 

@@ -294,7 +294,7 @@ def test_a_missing_array_is_named(tmp_path):
     corpus = prepare(tmp_path, SETS).binary
     (corpus.folder / "train.de.ends.npy").unlink()
 
-    with pytest.raises(UserError, match=r"train\.de\.ends\.npy: no such file; run: make reproduce"):
+    with pytest.raises(UserError, match=r"train\.de\.ends\.npy: no such file. Run: make reproduce"):
         corpus.side("train", "de")
 
 
@@ -311,7 +311,7 @@ def test_a_corpus_in_another_version_of_the_format_is_refused(tmp_path):
 
 
 def test_a_missing_corpus_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"corpus\.json: no such file; run: make reproduce"):
+    with pytest.raises(UserError, match=r"corpus\.json: no such file. Run: make reproduce"):
         BinaryCorpus(tmp_path)
 
 
@@ -334,7 +334,9 @@ def test_a_segmentation_that_was_changed_is_refused(tmp_path, language):
     header, first_merge, *other_merges = merges.read_text().splitlines(keepends=True)
     merges.write_text("".join([header, *other_merges, first_merge]))
 
-    with pytest.raises(UserError, match=r"codes\.de is damaged: its SHA-256 is not the one in"):
+    with pytest.raises(
+        UserError, match=r"codes\.de is damaged: its SHA-256 differs from the one in"
+    ):
         BinaryCorpus(folder).segmentation(language)
 
 

@@ -286,7 +286,7 @@ def test_tokens_with_another_number_of_lines_than_the_binarized_corpus_are_refus
         )
 
     message = (
-        f"{path} has {line_count + 1} lines, but the test set has {line_count}; run: make reproduce"
+        f"{path} has {line_count + 1} lines, but the test set has {line_count}. Run: make reproduce"
     )
     assert str(raised.value).startswith(message)
     assert not (tmp_path / "results" / "hypotheses").exists()

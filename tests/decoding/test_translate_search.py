@@ -83,7 +83,7 @@ def test_the_longest_sentence_is_named_if_the_model_has_too_few_positions():
 
     with pytest.raises(
         UserError,
-        match=r"^data/binary/x: line 2 of test\.x\.en has 3 tokens, EOS included: raise "
+        match=r"^data/binary/x: line 2 of test\.x\.en has 3 tokens, EOS included\. Raise "
         r"model\.max_positions \(2\)$",
     ):
         lengths_searched(sentences, {}, max_source_length=2)

@@ -224,7 +224,7 @@ def test_a_cut_link_ends_the_training_on_both_hosts_after_the_timeout(endless_tr
         assert f"bleuprint: error: {message}" in endless_training.log(host)
     # Each host starts its process again, which does not find the other one.
     assert f"did not join within {TIMEOUT_SECONDS} s" in endless_training.log(hosts[0])
-    assert "process 1 of 2: no answer of process 0" in endless_training.log(hosts[1])
+    assert "process 1 of 2: process 0 does not answer" in endless_training.log(hosts[1])
 
 
 @for_each_host
@@ -251,4 +251,4 @@ def test_sigterm_to_the_torchrun_of_one_host_saves_the_training_on_both(endless_
 
     assert 0 not in endless_training.exit_statuses()
     for host in endless_training.hosts:
-        assert "stopped by SIGTERM: saved at update" in endless_training.log(host)
+        assert "stopped by SIGTERM and saved at update" in endless_training.log(host)

@@ -150,7 +150,7 @@ def test_a_warning_says_that_a_long_sentence_was_split(page):
     translate(page, "ga " * 300)
 
     warning = find_texts(page, ".warning")[0]
-    assert "tokens too long for the model: split into pieces." in warning
+    assert "tokens too long for the model and was split into pieces." in warning
 
 
 def test_pressing_control_and_enter_translates(page):

@@ -108,7 +108,7 @@ def wait_for_training(cluster, project, after):
 def wait_until_saved(project, job):
     """Wait until a job that got SIGTERM has saved a checkpoint, and return its update."""
     log = project.root / f".snakemake/slurm_logs/rule_train/tiny_own_1/{job}.log"
-    wait(lambda: "stopped by SIGTERM: saved at update" in log.read_text(), log.read_text)
+    wait(lambda: "stopped by SIGTERM and saved at update" in log.read_text(), log.read_text)
     return int(re.search(r"saved at update (\d+)", log.read_text())[1])
 
 

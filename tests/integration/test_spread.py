@@ -128,7 +128,7 @@ def test_sigterm_to_the_steps_or_the_script_of_a_job_saves_a_checkpoint(
     log = (tmp_path / "job.log").read_text()
     # EX_TEMPFAIL, for which Snakemake's profile submits the job again.
     assert exit_status == 75, log
-    assert "stopped by SIGTERM: saved at update" in log
+    assert "stopped by SIGTERM and saved at update" in log
 
 
 def script_process(number):

@@ -135,7 +135,7 @@ def test_weights_with_one_too_many_are_refused(stored):
     tensors["unknown.weight"] = tensors["source_embedding.weight"]
     save_file(tensors, stored.weights_file)
 
-    message = r"not contain the weights of the model that \S+model\.json"
+    message = r"contains other weights than \S+model\.json"
     with pytest.raises(UserError, match=message):
         load_model(stored.folder, stored.corpus)
 
@@ -146,7 +146,7 @@ def test_weights_of_another_shape_are_refused(stored):
     tensors["source_embedding.weight"] = tensors["source_embedding.weight"][1:].copy()
     save_file(tensors, stored.weights_file)
 
-    message = r"not contain the weights of the model that \S+model\.json"
+    message = r"contains other weights than \S+model\.json"
     with pytest.raises(UserError, match=message):
         load_model(stored.folder, stored.corpus)
 
@@ -187,7 +187,7 @@ def test_a_description_with_another_size_than_its_vocabulary_is_refused(stored, 
 
     vocabulary_file = stored.vocabulary_file(language)
     problem = f"its vocabulary has {wrong_size} tokens, unlike {vocabulary_file}"
-    expected_message = f"{stored.description_file} is damaged: {problem}; run: make reproduce"
+    expected_message = f"{stored.description_file} is damaged: {problem}. Run: make reproduce"
     assert str(error.value) == expected_message
 
 
@@ -224,5 +224,7 @@ def test_weights_with_a_changed_bit_are_refused(stored):
     with pytest.raises(UserError) as error:
         load_model(stored.folder, stored.corpus)
 
-    expected_start = f"{stored.weights_file} is damaged: its SHA-256 is not the one in model.json; "
+    expected_start = (
+        f"{stored.weights_file} is damaged: its SHA-256 differs from the one in model.json. "
+    )
     assert str(error.value).startswith(expected_start)

@@ -104,7 +104,7 @@ def test_reading_a_dvc_lock_with_merge_conflicts_is_an_error(tmp_path):
     text_after_a_merge = "schema: '2.0'\nstages:\n<<<<<<< HEAD\n  a:\n=======\n>>>>>>> other\n"
     (tmp_path / "dvc.lock").write_text(text_after_a_merge)
 
-    with pytest.raises(UserError, match=r"dvc\.lock: contains merge conflicts"):
+    with pytest.raises(UserError, match=r"dvc\.lock contains merge conflicts"):
         LockFile.read(tmp_path)
 
 
@@ -120,7 +120,7 @@ def test_the_error_for_a_truncated_dvc_lock_says_to_remove_it(project, text):
     """DVC was killed while it wrote the file. Git cannot restore it: it was never committed."""
     (project / "dvc.lock").write_text(text)
 
-    with pytest.raises(UserError, match=r"dvc\.lock'.*; git has no copy of it\. Run: rm"):
+    with pytest.raises(UserError, match=r"dvc\.lock'.*\. Git has no copy of dvc\.lock\. Run: rm"):
         changed_stages(project)
 
 
@@ -132,7 +132,7 @@ def test_the_error_for_a_file_of_dvc_that_is_nested_too_deeply_says_to_remove_it
     with pytest.raises(UserError) as error:
         changed_stages(project)
 
-    message = "dvc.yaml or dvc.lock is nested too deeply; git has no copy of it. Run: rm"
+    message = "dvc.yaml or dvc.lock is nested too deeply. Git has no copy of dvc.lock. Run: rm"
     assert str(error.value).startswith(message)
 
 
@@ -292,7 +292,7 @@ def test_following_the_error_for_a_damaged_dvc_lock_outside_git_restores_it(
     lock_file = small_project / "dvc.lock"
     content_before_damage = lock_file.read_bytes()
     lock_file.write_bytes(damaged_bytes)
-    with pytest.raises(UserError, match=r"git has no copy of it\. Run: rm dvc\.lock, then"):
+    with pytest.raises(UserError, match=r"Git has no copy of dvc\.lock\. Run: rm dvc\.lock; make"):
         changed_stages()
 
     lock_file.unlink()
@@ -307,7 +307,7 @@ def test_following_the_error_for_a_damaged_dvc_lock_in_git_restores_it(
     """The error says to check out Git's copy; all stages are then up to date again."""
     subprocess.run(["git", "add", "dvc.lock"], check=True)
     (small_project / "dvc.lock").write_bytes(damaged_bytes)
-    with pytest.raises(UserError, match=r"run: git checkout dvc\.lock, then"):
+    with pytest.raises(UserError, match=r"Run: git checkout dvc\.lock; make reproduce"):
         changed_stages()
 
     subprocess.run(["git", "checkout", "--quiet", "dvc.lock"], check=True)
@@ -321,7 +321,9 @@ def test_the_error_for_a_named_pipe_among_the_files_gives_its_path(small_project
     (small_project / "data" / "raw").mkdir(parents=True)
     os.mkfifo(small_project / "data" / "raw" / "pipe")
 
-    with pytest.raises(UserError, match=r"data/raw/pipe: a pipe or device, which DVC would wait"):
+    with pytest.raises(
+        UserError, match=r"data/raw/pipe: a pipe or device, for which DVC would wait"
+    ):
         changed_stages()
 
 
@@ -335,7 +337,7 @@ def test_the_error_for_a_damaged_list_of_locks_says_which_file_to_remove(
     """DVC lists in .dvc/tmp/rwlock, a JSON file, which processes read or write outputs."""
     (small_project / ".dvc" / "tmp" / "rwlock").write_bytes(damaged_content)
 
-    with pytest.raises(UserError, match=r"rwlock'.*; remove it, if no other DVC runs here$"):
+    with pytest.raises(UserError, match=r"rwlock'.*\. Remove it, if no other DVC runs here$"):
         changed_stages()
 
 

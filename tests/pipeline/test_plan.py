@@ -74,7 +74,7 @@ def test_without_dvc_lock_every_stage_is_planned_as_not_finished(stand_in, tmp_p
 
     reasons = plan_reasons(clone)
 
-    assert set(reasons.values()) == {"has not finished here yet"}
+    assert set(reasons.values()) == {"it has not finished here yet"}
 
 
 def test_the_score_stage_is_planned_once_dvc_records_changed_translations(project):
@@ -104,7 +104,7 @@ def test_planning_keeps_the_results_of_a_system_that_was_renamed(project):
 
     reasons = plan_reasons(project)
 
-    assert reasons["train@wider-own-1"] == "has not finished here yet"
+    assert reasons["train@wider-own-1"] == "it has not finished here yet"
     assert (project.root / "results/wide/own/1/scores.json").exists()
 
 
@@ -155,7 +155,7 @@ def test_a_stage_that_the_user_added_to_dvc_yaml_is_planned(project):
         if planned.stage.name == "paper":
             paper = planned
 
-    assert paper.why == "has not finished here yet"
+    assert paper.why == "it has not finished here yet"
     assert paper.last_seconds is None
     assert paper.stage.command == r"make paper && echo don\'t"
     # `experiment` is a key of params.yaml; the stage names reports/resolved.json as a whole.
@@ -308,7 +308,7 @@ def print_plan(project, monkeypatch, capsys):
 def test_the_total_time_counts_the_stages_whose_time_is_unknown(print_plan, unknown_count, note):
     """A training that never ran has no earlier time, here None instead of 2.0 seconds."""
     timed_training = ("its code has changed", 2.0)
-    new_training = ("has not finished here yet", None)
+    new_training = ("it has not finished here yet", None)
 
     lines = print_plan(timed_training, *[new_training] * unknown_count)
 
@@ -323,9 +323,9 @@ def test_the_plan_says_that_a_renamed_system_is_trained_already(reproduced):
 
     # The folder still has the old name of the system.
     folder = r"work/trainings/wide\.own\.1\.\w+"
-    known_training = rf"is new under this name; its training is in {folder} already"
+    known_training = rf"it has a new name; its training is in {folder} already"
     assert re.fullmatch(known_training, reasons["train@wider-own-1"])
-    assert reasons["average@wider-own-1"] == "has not finished here yet"
+    assert reasons["average@wider-own-1"] == "it has not finished here yet"
 
 
 def test_a_new_system_with_other_settings_has_to_be_trained(reproduced):
@@ -335,7 +335,7 @@ def test_a_new_system_with_other_settings_has_to_be_trained(reproduced):
 
     reasons = plan_reasons(reproduced)
 
-    assert reasons["train@other-own-1"] == "has not finished here yet"
+    assert reasons["train@other-own-1"] == "it has not finished here yet"
 
 
 def test_the_time_of_a_new_seed_is_estimated_from_the_first_seed(reproduced):
@@ -378,7 +378,7 @@ def test_one_line_of_the_plan_keeps_each_different_reason_once(print_plan):
     """Reasons that differ only in the name of a system count as equal; the first one is printed."""
     first_reason = "systems.a.one.train has changed"
     same_reason_of_another_corpus = "systems.a.two.train has changed"
-    third_reason = "has not finished here yet"
+    third_reason = "it has not finished here yet"
 
     (line,) = print_plan(
         (first_reason, None), (same_reason_of_another_corpus, None), (third_reason, None)
@@ -392,8 +392,6 @@ def test_a_merge_conflict_in_dvc_lock_is_an_error_that_tells_how_to_solve_it(pro
     lock = project.read("dvc.lock")
     project.write("dvc.lock", f"<<<<<<< HEAD\n{lock}=======\n{lock}>>>>>>> theirs\n")
 
-    advice = (
-        r"dvc\.lock: contains merge conflicts; keep one side: git checkout --ours dvc\.lock, or"
-    )
+    advice = r"dvc\.lock contains merge conflicts\. Keep one side: git checkout --ours dvc\.lock"
     with pytest.raises(UserError, match=advice):
         planned_stages(project.root)

@@ -159,7 +159,7 @@ def test_reproduce_waits_for_the_first_program_and_keeps_its_results(
     first = start_and_wait_in_training(first_program)
 
     second = start("bleuprint reproduce")
-    wait_for_line(second, f"note: {busy_message(first_program, first)}.*waiting until it ends")
+    wait_for_line(second, f"note: {busy_message(first_program, first)}.*Waiting until it ends")
     let_training_end(project)
     first_output = output_of(first)
     second_output = output_of(second)
@@ -250,7 +250,7 @@ def test_plan_waits_until_a_run_in_progress_has_ended(project, start_and_wait_in
     run = start_and_wait_in_training("bleuprint reproduce")
 
     plan = project.start("bleuprint", "plan")
-    wait_for_line(plan, f"note: {busy_message('bleuprint reproduce', run)}.*waiting until it ends")
+    wait_for_line(plan, f"note: {busy_message('bleuprint reproduce', run)}.*Waiting until it ends")
     let_training_end(project)
     output_of(run)
 

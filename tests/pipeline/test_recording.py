@@ -218,7 +218,10 @@ def test_a_note_names_the_finished_stages_whose_inputs_were_edited_while_they_ra
 
     recording.record_finished(finished.root)
 
-    note = "not recorded, since an input has changed after their start: clean@own, dedup@own. "
+    note = (
+        "did not record these stages, since an input changed after they started: clean@own, "
+        "dedup@own. "
+    )
     assert note in capsys.readouterr().err
 
 

@@ -147,8 +147,8 @@ def test_a_release_is_refused_while_the_code_differs_from_its_commit(by_dvc, tmp
     )
 
     assert output == (
-        f"bleuprint: error: src, stages or dvc.yaml differs from the commit {commit[:12]}: "
-        "commit the changes first (git status), then run the same command again\n"
+        f"bleuprint: error: src, stages or dvc.yaml differs from the commit {commit[:12]}. "
+        "Commit the changes (git status lists them), then run the same command again\n"
     )
     assert not release_folder.exists()
 
@@ -173,7 +173,7 @@ def test_verify_refuses_a_release_whose_weights_were_replaced(release_copy, path
     weights = "models/tiny/own/1/averaged/model.safetensors"
     (release_copy / weights).write_bytes(b"other")
 
-    message = f"copy/{weights}: not the file that SHA256SUMS names"
+    message = f"copy/{weights} is missing or differs from SHA256SUMS"
     with pytest.raises(UserError, match=message):
         verify.open_report(str(release_copy / path_in_release))
 
@@ -183,7 +183,7 @@ def test_verify_refuses_a_release_whose_weights_are_missing(release_copy):
     weights = "models/tiny/own/1/averaged/model.safetensors"
     (release_copy / weights).unlink()
 
-    with pytest.raises(UserError, match=f"copy/{weights}: not the file"):
+    with pytest.raises(UserError, match=f"copy/{weights} is missing or differs"):
         verify.open_report(str(release_copy))
 
 
@@ -276,11 +276,14 @@ def rename_in_checksums(folder, old_name, new_name):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (empty_checksums, f"{CHECKSUM_FILE} is damaged: its SHA-256 is not the one in {CARD}"),
+        (
+            empty_checksums,
+            f"{CHECKSUM_FILE} is damaged: its SHA-256 differs from the one in {CARD}",
+        ),
         (cut_checksums, f"{CHECKSUM_FILE} is damaged: "),
         (
             replace_weights_and_remove_their_checksum,
-            f"{CHECKSUM_FILE} is damaged: its SHA-256 is not the one in {CARD}",
+            f"{CHECKSUM_FILE} is damaged: its SHA-256 differs from the one in {CARD}",
         ),
         (
             break_encoding_of_checksums,
@@ -289,10 +292,10 @@ def rename_in_checksums(folder, old_name, new_name):
         (remove_checksums, f"{CHECKSUM_FILE}: no such file, although"),
         (replace_checksums_by_folder, f"{CHECKSUM_FILE}: a folder"),
         (replace_checksums_by_pipe, f"{CHECKSUM_FILE}: a pipe or device"),
-        (add_python_module, f"numpy.py: {CHECKSUM_FILE} does not list it. Remove it, or get"),
-        (add_pipe, "reports/pipe: a pipe or device"),
-        (add_link, "reports/elsewhere: is a link to /etc"),
-        (replace_reports_by_link, "reports: is a link to "),
+        (add_python_module, f"numpy.py: {CHECKSUM_FILE} does not list this file. Remove it"),
+        (add_pipe, "reports/pipe is a pipe or device"),
+        (add_link, "reports/elsewhere is a link to /etc"),
+        (replace_reports_by_link, "reports is a link to "),
         (list_file_above, "names '../params.yaml', which is not inside the folder"),
         (list_absolute_path, "which is not inside the folder"),
     ],
@@ -346,7 +349,7 @@ def test_verify_refuses_an_older_release_whose_model_card_was_replaced(older_rel
     list_model_card(older_release)
     (older_release / "README.md").write_text("other")
 
-    with pytest.raises(UserError, match=r"README\.md: not the file that SHA256SUMS names"):
+    with pytest.raises(UserError, match=r"README\.md is missing or differs from SHA256SUMS"):
         verify.open_report(str(older_release))
 
 
@@ -403,7 +406,7 @@ def test_a_release_is_refused_if_a_file_is_a_link_to_a_file_outside_the_project(
     with pytest.raises(UserError) as error:
         release(load_settings(), tmp_path / "new", system="tiny")
 
-    assert f"{name}: leads to {secret_file}, outside the project" in str(error.value)
+    assert f"{name} leads to {secret_file}, outside the project" in str(error.value)
     assert not (tmp_path / "new").exists()
 
 
@@ -442,7 +445,7 @@ def test_a_release_into_a_folder_with_files_is_refused(released, monkeypatch):
     project, release_folder = released
     monkeypatch.chdir(project)
 
-    with pytest.raises(UserError, match=r"exists already, and is not an empty folder\. Name"):
+    with pytest.raises(UserError, match=r"exists already and is not an empty folder\. Name"):
         release(load_settings(), release_folder)
 
 

@@ -161,9 +161,11 @@ def test_the_setting_sacct_is_accepted_on_a_cluster_without_the_program_sacct(
     slurm.check_cluster(slurm_workflow("sacct"))  # A wrong program would raise UserError.
 
 
-def test_the_error_without_slurm_asks_whether_this_is_a_login_node(tmp_path, monkeypatch):
+def test_the_error_without_slurm_says_to_use_a_login_node(tmp_path, monkeypatch):
     """PATH names an empty folder, so the program squeue is not found."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(UserError, match="squeue: not installed; is this a login node"):
+    with pytest.raises(
+        UserError, match=r"squeue is not installed here\. Run snakemake on a login node"
+    ):
         slurm.check_no_earlier_jobs(tmp_path)

@@ -461,7 +461,7 @@ def test_a_signal_stops_the_run_after_each_training_has_saved(project, signal_nu
         process.kill()
 
     assert process.returncode == 75  # EX_TEMPFAIL: a later call may succeed
-    assert errors == "bleuprint: note: stopped: the same command continues from here\n"
+    assert errors == "bleuprint: note: stopped. To continue from here, run the same command again\n"
     assert len(running_trainings) == 2
     for path in running_trainings:
         assert path.with_name(f"{path.name}.saved").exists()

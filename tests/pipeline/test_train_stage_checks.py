@@ -190,7 +190,7 @@ def test_both_hosts_report_a_damaged_file_in_the_corpus_of_the_second_host(
 
     outputs = fail_together(two_copies, monkeypatch)
 
-    message = f"{name} is damaged: its SHA-256 is not the one in corpus.json; "
+    message = f"{name} is damaged: its SHA-256 differs from the one in corpus.json. "
     assert_reported_by_both(outputs, message, two_copies)
 
 
@@ -201,7 +201,7 @@ def test_both_hosts_report_a_missing_file_in_the_corpus_of_the_second_host(two_c
 
     outputs = fail_together(two_copies, monkeypatch)
 
-    message = f"{name}: no such file, although corpus.json lists it; run: make reproduce\n"
+    message = f"{name}: no such file, although corpus.json lists it. Run: make reproduce\n"
     assert_reported_by_both(outputs, message, two_copies)
 
 
@@ -237,8 +237,8 @@ def test_both_hosts_name_the_file_if_their_validation_references_differ(two_copi
 
     line = (
         f"bleuprint: error: {SECOND_PROCESS} does not have the same data as process 0 "
-        "(data/split/toy/valid.en differs): processes train together from one folder, or from "
-        "identical copies\n"
+        "(data/split/toy/valid.en differs). Start all processes in one folder, or in identical "
+        "copies of it\n"
     )
     for output in outputs:
         assert line in output
@@ -306,7 +306,7 @@ def test_two_hosts_with_different_checkpoints_of_the_same_update_are_refused(
     outputs = fail_together(two_copies, monkeypatch)
 
     lines = error_lines(outputs[0]) + error_lines(outputs[1])
-    message = "is not the same on all of the 2 processes"
+    message = "differs between the 2 processes"
     assert any(message in line for line in lines), outputs
 
 
@@ -321,7 +321,7 @@ def test_a_note_that_an_update_has_too_few_batches_for_all_processes_is_printed_
 
     message = (
         r"updates of 40 tokens have fewer batches of train\.max_tokens \(40\) than there are "
-        r"processes \(2\), so some processes are idle: 22 would give each a batch"
+        r"processes \(2\), so some processes are idle\. Lower train\.max_tokens to 22, which"
     )
     assert len(re.findall(message, output)) == 1
     assert output.count("idle") == 1
@@ -334,7 +334,7 @@ def test_the_error_for_a_corpus_smaller_than_one_update_proposes_settings_that_w
     output = train(root, status=1)
 
     match = re.search(
-        r"error: corpus toy: train has \d+ target tokens, less than one update of micro: lower "
+        r"error: corpus toy: train has \d+ target tokens, less than one update of micro. Lower "
         r"train\.tokens_per_update \(500\) and train\.max_tokens \(400\) to (\d+), for example",
         output,
     )
@@ -352,7 +352,7 @@ def test_a_corpus_with_fewer_pairs_than_one_update_needs_is_refused(tmp_path):
     output = train(root, status=1)
 
     assert output == (
-        "bleuprint: error: corpus toy: train has 44 pairs, less than one update of micro: lower "
+        "bleuprint: error: corpus toy: train has 44 pairs, less than one update of micro. Lower "
         "train.sentences_per_update (45) to 4, for example\n"
     )
 
@@ -369,7 +369,7 @@ def test_a_training_that_would_save_too_few_checkpoints_to_average_is_refused(tm
 
     output = train(root, status=1)
 
-    assert re.search(r"max_epochs 1 are at most \d+ updates, too few: average\.last 3: ", output)
+    assert re.search(r"max_epochs 1 gives too few updates \(\d+\): average\.last 3: ", output)
 
 
 def test_the_error_for_a_diverging_training_advises_to_lower_the_learning_rate(tmp_path):
@@ -384,7 +384,7 @@ def test_the_error_for_a_diverging_training_advises_to_lower_the_learning_rate(t
 
     output = train(root, status=1)
 
-    message = r"the validation loss after update 1 is (nan|inf): lower the learning rate "
+    message = r"the validation loss after update 1 is (nan|inf). Lower the learning rate "
     assert re.search(rf"error: {message}\(train\.lr_schedule\)", output)
     assert "Traceback" not in output
 
@@ -416,7 +416,7 @@ def test_a_sentence_longer_than_a_batch_is_refused_before_the_training(tmp_path)
 
     output = train(root, status=1)
 
-    problem = r"has \d+ tokens with EOS, and train.max_tokens of micro is 30: "
+    problem = r"has \d+ tokens with EOS, but train.max_tokens of micro is 30\. "
     assert re.search(rf"line \d+ of train.de {problem}", output)
 
 
@@ -430,7 +430,7 @@ def test_a_corpus_of_one_pair_is_advised_to_count_updates_in_sentences(tmp_path)
 
     output = train(root, status=1)
 
-    assert "less than one update of micro: set sentences_per_update: 1" in output
+    assert "less than one update of micro. Set sentences_per_update: 1" in output
 
 
 def test_two_hosts_with_different_settings_are_refused(two_copies, monkeypatch):
@@ -443,7 +443,7 @@ def test_two_hosts_with_different_settings_are_refused(two_copies, monkeypatch):
 
     outputs = fail_together([first, second], monkeypatch)
 
-    problem = "does not have the same settings as process 0: processes"
+    problem = "does not have the same settings as process 0. Start all processes"
     for output in outputs:
         assert f"bleuprint: error: {SECOND_PROCESS} {problem}" in output
     for root in two_copies:

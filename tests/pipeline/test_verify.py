@@ -72,7 +72,7 @@ def test_a_different_result_is_shown_with_both_scores_the_first_different_stage_
         pytest.param(
             {"vocabulary": "c"},
             "learn_vocabulary",
-            "nothing that is recorded differs: another machine or",
+            "all recorded inputs are the same. The cause may be another",
             id="unknown",
         ),
     ],
@@ -175,7 +175,7 @@ def test_a_warning_says_that_results_were_changed_after_dvc_recorded_them(
 
     open_report(str(root))
 
-    warning = f"{root}: {RESULTS} is not the file that dvc.lock records. "
+    warning = f"{root}: {RESULTS} differs from the file that dvc.lock records. "
     assert warning in capsys.readouterr().err
 
 
@@ -199,7 +199,7 @@ def test_a_stage_that_the_other_dvc_lock_lacks_is_the_first_difference(locked_st
         locked_stages, other_stages, last_stage="score@small-news-en-de-1"
     )
 
-    assert difference == Difference("translate", ["no such stage there"])
+    assert difference == Difference("translate", ["the stage did not run there"])
 
 
 @pytest.mark.parametrize(
@@ -207,12 +207,12 @@ def test_a_stage_that_the_other_dvc_lock_lacks_is_the_first_difference(locked_st
     [
         pytest.param(
             "stages: [1]\n",
-            r"/b: dvc\.lock is damaged: field stages: .*; restore it \(git checkout\)",
+            r"/b: dvc\.lock is damaged: field stages: .*\. To restore it: git checkout dvc\.lock",
             id="list of stages",
         ),
         pytest.param(
             "stages:\n  a: 1\n",
-            r"/b: dvc\.lock is damaged: field stages\.a: .*; restore it",
+            r"/b: dvc\.lock is damaged: field stages\.a: .*\. To restore it",
             id="number for a stage",
         ),
         pytest.param(

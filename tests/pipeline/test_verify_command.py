@@ -57,7 +57,7 @@ def test_verify_says_if_nothing_has_run_since_the_commit_it_compares_with(commit
     assert result.returncode == 0
     assert result.stdout.startswith(
         "here and HEAD: 2 results with the same bytes\n"
-        "here, reports/ is as committed: nothing has run since. To run: make"
+        "here, nothing has run: reports/ is the committed version. To run: make"
     )
 
 
@@ -115,19 +115,19 @@ def test_verify_refuses_the_results_of_another_experiment(committed, tmp_path):
 
     result = run_verify(committed, str(other))
 
-    message = "another experiment: no system, corpus, seed and test set in common with here"
+    message = "and here are different experiments: they have no system, corpus, seed and test set"
     assert_one_error_line(result, message)
 
 
 def test_verify_refuses_a_name_that_is_neither_a_git_revision_nor_a_file(committed):
     result = run_verify(committed, "nowhere")
 
-    message = "no Git revision, DVC experiment, file or folder: unknown Git revision"
+    message = "is not a Git revision, DVC experiment, file or folder: unknown Git revision"
     assert_one_error_line(result, message)
 
 
 def test_verify_refuses_a_folder_without_results(committed, tmp_path):
     result = run_verify(committed, str(tmp_path))
 
-    message = "reports/results.json: no such file; give a results.json, a release,"
+    message = "reports/results.json: no such file. Name a results.json, a release,"
     assert_one_error_line(result, message)

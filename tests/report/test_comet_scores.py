@@ -240,12 +240,12 @@ def test_a_report_belongs_to_settings_with_the_same_comet_model(
 def test_a_report_without_comet_is_refused_for_settings_with_comet(
     experiment, records_without_comet
 ):
-    with pytest.raises(UserError, match="was made with another params"):
+    with pytest.raises(UserError, match="was computed with another params"):
         check_settings(records_without_comet, experiment.settings, RESULTS)
 
 
 def test_a_report_with_comet_is_refused_for_settings_without_comet(records, settings_without_comet):
-    with pytest.raises(UserError, match="was made with another params"):
+    with pytest.raises(UserError, match="was computed with another params"):
         check_settings(records, settings_without_comet, RESULTS)
 
 
@@ -299,7 +299,7 @@ def test_comet_scores_of_another_model_or_other_translations_are_refused(experim
     content["first"][fact] = other_sha256
     write_json(path, content)
 
-    message = f"first has other {fact} than scores.json or params.yaml.*run: "
+    message = f"{fact} of first differs from scores.json or params.yaml.*Run: "
     with pytest.raises(UserError, match=message):
         _ = Results.open(settings, SMALL, root).scores
 
@@ -309,7 +309,7 @@ def test_missing_comet_scores_are_refused_with_the_command_that_makes_them(exper
     root, settings = experiment_copy
     (root / SMALL.results_folder / "comet.json").unlink()
 
-    with pytest.raises(UserError, match=r"comet\.json: no such file; run: make reproduce"):
+    with pytest.raises(UserError, match=r"comet\.json: no such file. Run: make reproduce"):
         _ = Results.open(settings, SMALL, root).scores
 
 

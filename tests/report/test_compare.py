@@ -96,7 +96,7 @@ def test_compare_shows_the_p_value_of_the_paired_bootstrap_test(project, compari
 
 
 def test_compare_says_that_the_settings_are_the_same(comparison):
-    assert "the same: settings\n" in comparison
+    assert "The settings are the same.\n" in comparison
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def project_with_new_settings(project_copy):
 def test_compare_refuses_results_of_other_settings(project_with_new_settings):
     error = compare(project_with_new_settings, "tiny", "small", status=1)
 
-    assert "was made with another params.yaml" in error
+    assert "was computed with another params.yaml" in error
 
 
 def test_compare_lists_the_settings_that_differ(project_with_new_settings):
@@ -366,7 +366,7 @@ def test_systems_without_a_common_seed_are_refused(reported_tiny):
     old = reported_tiny({1: 30.0}, revision="main")
     new = reported_tiny({2: 90.0})
 
-    with pytest.raises(UserError, match=r"^tiny@main and tiny: have no seed in common,"):
+    with pytest.raises(UserError, match=r"^tiny@main and tiny have no seed in common,"):
         list(compare_systems(old, new, sentences=0))
 
 

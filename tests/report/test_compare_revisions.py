@@ -87,7 +87,7 @@ def test_a_comparison_with_a_revision_changes_no_file(repository):
 
 def test_a_system_that_no_commit_changed_does_not_differ(repository):
     assert compare(repository, "small@HEAD", "small") == (
-        "small@HEAD and small: nothing differs: settings, translations, scores\n"
+        "small@HEAD and small have the same settings, translations and scores\n"
     )
 
 
@@ -135,13 +135,13 @@ def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository)
         pytest.param(
             "tiny",
             "tiny@nowhere",
-            "nowhere: no Git revision, DVC experiment, file or folder",
+            "nowhere is not a Git revision, DVC experiment, file or folder",
             id="unknown revision",
         ),
         pytest.param(
             "tiny",
             "tiny",
-            "tiny: cannot be compared with itself. Name another system or revision",
+            "tiny cannot be compared with itself. Name another system or revision",
             id="system with itself",
         ),
         pytest.param(
@@ -153,7 +153,7 @@ def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository)
         pytest.param(
             ",own",
             "tiny",
-            "',own': names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION",
+            "',own': does not name a system. Write SYSTEM, SYSTEM@REVISION or @REVISION",
             id="empty system name",
         ),
     ],
@@ -216,8 +216,8 @@ def test_a_revision_whose_results_are_of_other_settings_is_refused(repository_co
     error = compare(root, "tiny@HEAD", "tiny@HEAD~1", status=1)
 
     assert error == (
-        "bleuprint: error: HEAD: reports/results.json: was made with another params.yaml; name a "
-        "revision whose results are of its reports/resolved.json\n"
+        "bleuprint: error: HEAD: reports/results.json was computed with another params.yaml. Name "
+        "a revision that contains the results of its reports/resolved.json\n"
     )
 
 

@@ -26,10 +26,8 @@ def index_of_bleu(metrics):
     ("statistics", "problem"),
     [
         pytest.param(["1 2", "x 2"], "row 1 is not a list of whole numbers", id="not a number"),
-        pytest.param(
-            ["1 2 3", "1 2"], "row 1 has another length than row 0", id="different lengths"
-        ),
-        pytest.param(["1"], "rows of 1 numbers are not those of bleu", id="too few numbers"),
+        pytest.param(["1 2 3", "1 2"], "row 1 and row 0 differ in length", id="different lengths"),
+        pytest.param(["1"], "bleu cannot be computed from rows of 1 numbers", id="too few numbers"),
     ],
 )
 def test_impossible_counts_of_bleu_are_refused(experiment_copy, statistics, problem):
@@ -60,7 +58,7 @@ def test_counts_of_lines_of_an_unknown_metric_are_refused(experiment_copy):
     scores["only"]["metrics"][0].update({"metric": "unheard-of", "statistics": ["1 2"]})
     write_json(path, scores)
 
-    with pytest.raises(UserError, match="'unheard-of' is a metric without statistics"):
+    with pytest.raises(UserError, match="the metric 'unheard-of' must not have statistics"):
         _ = Results.open(settings, RUN, root).scores
 
 
@@ -89,7 +87,7 @@ def test_results_with_two_rows_of_one_run_are_refused(results_path):
 
     index_of_the_copy = len(runs) - 1
     assert message == (
-        f"{results_path} is damaged: field runs.{index_of_the_copy}: a second row of the same run; "
+        f"{results_path} is damaged: field runs.{index_of_the_copy} repeats an earlier run. "
         "dvc pull"
     )
 
@@ -104,8 +102,8 @@ def test_results_with_two_values_of_one_metric_are_refused(results_path):
     index_of_the_copy = len(metrics) - 1
     name = metrics[1]["metric"]
     assert message == (
-        f"{results_path} is damaged: field metrics.{index_of_the_copy}: a second {name} of the "
-        "same run; dvc pull"
+        f"{results_path} is damaged: field metrics.{index_of_the_copy} repeats {name} of an "
+        "earlier row. dvc pull"
     )
 
 
@@ -117,7 +115,7 @@ def test_results_with_a_metric_of_an_unknown_run_are_refused(results_path):
     message = refusal(results_path, content)
 
     assert message == (
-        f"{results_path} is damaged: field metrics.2: runs contains no row of this run; dvc pull"
+        f"{results_path} is damaged: field metrics.2: runs lacks a row of this run. dvc pull"
     )
 
 
@@ -127,7 +125,7 @@ def test_results_of_a_training_without_updates_are_refused(results_path):
 
     message = refusal(results_path, content)
 
-    assert message == f"{results_path} is damaged: field runs.1.updates is empty; dvc pull"
+    assert message == f"{results_path} is damaged: field runs.1.updates is empty. dvc pull"
 
 
 def test_results_of_a_run_without_bleu_are_refused(results_path):
@@ -138,7 +136,7 @@ def test_results_of_a_run_without_bleu_are_refused(results_path):
     message = refusal(results_path, content)
 
     assert message == (
-        f"{results_path} is damaged: field runs.0: metrics contains no bleu of this run; dvc pull"
+        f"{results_path} is damaged: field runs.0: metrics contains no bleu of this run. dvc pull"
     )
 
 

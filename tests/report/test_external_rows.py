@@ -349,7 +349,7 @@ def test_translations_of_an_external_system_that_changed_after_scoring_are_refus
     translations = root / "results/as-small" / CORPUS / "1/hypotheses/test.first.de"
     translations.write_text(translations.read_text("utf-8").replace(" ", "  ", 1), "utf-8")
 
-    with pytest.raises(UserError, match=r"test\.first\.de: has changed since .*as-small"):
+    with pytest.raises(UserError, match=r"test\.first\.de has changed since .*as-small"):
         Results.open(settings, Run("as-small", CORPUS, 1), root).check()
 
 
@@ -364,7 +364,7 @@ def test_results_of_another_file_of_translations_are_refused(external_copy):
     old_sha256 = settings.external_systems_on(CORPUS)["as-small"].translations["first"].sha256
     params.write_text(params.read_text().replace(old_sha256, "a" * 64))
 
-    with pytest.raises(UserError, match="made with another params"):
+    with pytest.raises(UserError, match="computed with another params"):
         check_settings(frame.load(root), load_settings(params), frame.RESULTS)
 
 

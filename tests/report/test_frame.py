@@ -140,7 +140,7 @@ def test_results_with_metrics_of_a_missing_run_are_refused(results_path):
     del content["runs"][0]
     write_json(results_path, content)
 
-    message = "json is damaged: field metrics.0: runs contains no row of this run"
+    message = "json is damaged: field metrics.0: runs lacks a row of this run"
     with pytest.raises(UserError, match=message):
         read_without_costs(results_path)
 

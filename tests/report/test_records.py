@@ -283,7 +283,7 @@ def test_saved_metrics_name_their_baseline(saved_experiment):
             "runs.0.corpus is missing, as in",
             id="missing fact, as an older version wrote it",
         ),
-        pytest.param("[3]", "it contains no JSON object", id="list"),
+        pytest.param("[3]", "its content is not a JSON object", id="list"),
         pytest.param("{", "line 1 is not JSON", id="not JSON"),
     ],
 )
@@ -297,5 +297,5 @@ def test_incomplete_results_are_refused(tmp_path, content, problem):
 
 
 def test_a_missing_report_is_refused_with_the_command_that_makes_it(tmp_path):
-    with pytest.raises(UserError, match=r"reports/results\.json: no such file; run: make rep"):
+    with pytest.raises(UserError, match=r"reports/results\.json: no such file. Run: make rep"):
         load(tmp_path)

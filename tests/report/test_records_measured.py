@@ -26,7 +26,7 @@ from bleuprint.runtime.json_files import write_json
         pytest.param("{", "line 1 is not JSON: Expecting", id="cut off"),
         pytest.param(
             "{}",
-            "field seconds is missing, as in a file that another version wrote; remove it",
+            "field seconds is missing, as in a file that another version wrote. Remove it",
             id="missing fact",
         ),
     ],

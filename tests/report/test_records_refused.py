@@ -46,9 +46,10 @@ def test_translations_by_the_model_of_another_training_are_refused(experiment_co
         collect(settings, root)
 
     assert str(error.value) == (
-        f"{path}: the model of another training (abababababab...) than that of "
-        f"{folder / 'training.json'} ({fingerprint[:12]}...) translated; run: dvc repro, or if it "
-        "runs nothing: dvc repro --force --single-item translate@small-news-en-de-3, then dvc repro"
+        f"{path}: the translations come from another training (abababababab...) than "
+        f"{folder / 'training.json'} names ({fingerprint[:12]}...). Run: dvc repro. If that runs "
+        "nothing, run: dvc repro --force --single-item translate@small-news-en-de-3, then: dvc "
+        "repro"
     )
 
 
@@ -62,7 +63,7 @@ def test_translations_with_other_decoding_settings_are_refused(experiment_copy):
     edited = replace(small, decode=replace(small.decode, beam=7))
     settings = with_systems(settings, {"small": edited})
 
-    message = r"small/news-en-de/3/translation\.json: translated with decode\.beam .*; run: "
+    message = r"small/news-en-de/3/translation\.json: translated with decode\.beam .*\. Run: "
     with pytest.raises(UserError, match=message):
         collect(settings, root)
 
@@ -72,7 +73,7 @@ def test_translations_with_another_average_of_checkpoints_are_refused(experiment
     root, settings = experiment_copy
     changed_settings = with_ensemble(settings)
 
-    message = r"small/news-en-de/3/translation\.json: translated with average .*; run: "
+    message = r"small/news-en-de/3/translation\.json: translated with average .*\. Run: "
     with pytest.raises(UserError, match=message):
         collect(changed_settings, root)
 
@@ -88,7 +89,7 @@ def test_translations_of_another_system_are_refused(experiment_copy):
     shutil.copytree(small / "hypotheses", tiny / "hypotheses", dirs_exist_ok=True)
     shutil.copy(small / "scores.json", tiny)
 
-    with pytest.raises(UserError, match=r"tiny/.*first\.de has changed since it was translated"):
+    with pytest.raises(UserError, match=r"tiny/.*first\.de has changed since the stage"):
         collect(settings, root)
 
 
@@ -151,8 +152,8 @@ def test_a_missing_result_is_refused_with_its_run(experiment_copy, name):
         collect(settings, root)
 
     assert str(error.value) == (
-        f"{path}: no such file: no result yet for system small, corpus talks-en-fr, seed 1; "
-        "run: make reproduce"
+        f"{path}: no such file, so there is no result yet for system small, corpus talks-en-fr, "
+        "seed 1. Run: make reproduce"
     )
 
 
@@ -165,7 +166,9 @@ def test_a_missing_translation_is_refused_with_its_path(experiment_copy):
     with pytest.raises(UserError) as error:
         collect(settings, root)
 
-    assert str(error.value) == f"{path}: no such file; run: make reproduce, or dvc pull"
+    assert (
+        str(error.value) == f"{path}: no such file. Run: make reproduce. Or download it: dvc pull"
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +185,7 @@ def test_texts_that_changed_after_scoring_are_refused(experiment_copy, file):
     path = root / file
     path.write_bytes(path.read_bytes().replace(trees.WORD.encode(), b"other", 1))
 
-    message = r"has changed since (system tiny, corpus talks-en-fr, seed 3|it was translated)"
+    message = r"has changed since (system tiny, corpus talks-en-fr, seed 3|the stage translate)"
     with pytest.raises(UserError, match=message):
         collect(settings, root)
 
@@ -213,7 +216,7 @@ def test_a_notebook_is_warned_if_settings_changed_after_the_report(saved_experim
     params = saved_experiment.root / "params.yaml"
     params.write_text(params.read_text().replace("beam: ", "beam: 1"))  # 2 becomes 12.
 
-    with pytest.warns(UserWarning, match="was made with another params.yaml"):
+    with pytest.warns(UserWarning, match="was computed with another params.yaml"):
         bleuprint.results(saved_experiment.root)
 
 

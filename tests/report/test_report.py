@@ -54,7 +54,7 @@ def on_one_line(text):
 # What the report says of a run that stopped before train.max_updates.
 EARLY_END_NOTE = (
     "small on news-en-de, seed 1, ended at update 30 of 700: bleu has not improved in 3 "
-    "validations (best 0.003 at update 15); warmup of 4,000 updates was not over: raise "
+    "validations (best 0.003 at update 15); warmup of 4,000 updates was not over. Raise "
     "train.patience or train.validate_interval"
 )
 

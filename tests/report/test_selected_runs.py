@@ -113,7 +113,7 @@ def test_validation_csv_contains_only_selected_runs(experiment_of_selected_runs)
 def test_systems_without_a_common_corpus_are_not_compared(experiment_of_selected_runs, monkeypatch):
     monkeypatch.chdir(experiment_of_selected_runs.root)
 
-    with pytest.raises(UserError, match=r"^small and last: have no test set in common"):
+    with pytest.raises(UserError, match=r"^small and last have no test set in common"):
         list(compare("small", "last"))
 
 

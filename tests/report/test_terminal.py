@@ -196,7 +196,7 @@ def test_the_best_score_is_bold_on_a_terminal(project):
 
 def test_a_folder_that_is_not_a_project_is_refused(empty_project):
     assert print_table(empty_project, status=1) == (
-        "bleuprint: error: params.yaml: no such file; run from the project's root\n"
+        "bleuprint: error: params.yaml: no such file. Run the command from the project's root\n"
     )
 
 
@@ -206,7 +206,7 @@ def test_a_project_without_results_is_refused(project, empty_project):
 
     error = print_table(empty_project, status=1)
 
-    assert error == "bleuprint: error: reports/results.json: no such file; run: make reproduce\n"
+    assert error == "bleuprint: error: reports/results.json: no such file. Run: make reproduce\n"
 
 
 @pytest.fixture
@@ -281,8 +281,8 @@ def test_results_of_other_settings_are_refused(project, empty_project, old, new)
     error = print_table(empty_project, status=1)
 
     assert error == (
-        "bleuprint: error: reports/results.json: was made with another params.yaml; run: make "
-        "reproduce, or if it runs nothing: dvc repro --force --single-item report\n"
+        "bleuprint: error: reports/results.json was computed with another params.yaml. Run: make "
+        "reproduce. If that runs nothing, run: dvc repro --force --single-item report\n"
     )
 
 

@@ -313,7 +313,7 @@ def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
         ("{word_alignment: {min: -4}}", "word_alignment.min: -4 is out of range: at least -3"),
         ("{numerals: {max: 3}}", "numerals.max: unknown key"),
         ("{numerals: }", "numerals: an empty value is not a mapping"),
-        ("{lenght: {max: 9}}", "lenght: unknown key; did you mean 'length'?"),
+        ("{lenght: {max: 9}}", "lenght: unknown key. Did you mean 'length'?"),
     ],
 )
 def test_a_mistake_in_the_settings_of_a_rule_is_refused_with_its_line(

@@ -41,18 +41,18 @@ def test_no_message_is_returned_if_all_arguments_have_text(arguments, command):
 def test_the_message_names_the_first_empty_argument(arguments, name):
     message = describe_empty_argument(arguments)
 
-    assert message == f"{name} is empty: is a variable not set?"
+    assert message == f"{name} is empty. Is a variable not set?"
 
 
 def test_an_argument_without_an_option_is_shown_with_the_whole_command():
     """Its number alone would not tell the user which word of the command is meant."""
     message = describe_empty_argument(["my file", ""], "bleuprint compare")
 
-    expected = "argument 2 of bleuprint compare 'my file' '' is empty: is a variable not set?"
+    expected = "argument 2 of bleuprint compare 'my file' '' is empty. Is a variable not set?"
     assert message == expected
 
 
 def test_an_empty_option_is_shown_without_the_command():
     message = describe_empty_argument(["--corpus", ""], "bleuprint compare")
 
-    assert message == "--corpus is empty: is a variable not set?"
+    assert message == "--corpus is empty. Is a variable not set?"

@@ -236,8 +236,8 @@ def test_a_preloaded_library_with_another_power_function_is_refused(tmp_path):
     assert process.returncode == 1
     assert process.stderr == (
         "bleuprint: error: systems.micro.arithmetic portable: a test computation gives other bytes "
-        f"than elsewhere: unset the variable that causes it, one of LD_PRELOAD={library}; "
-        "or set native\n"
+        f"than elsewhere. Unset the variable that causes it, one of LD_PRELOAD={library}. "
+        "Or set arithmetic: native\n"
     )
 
 
@@ -257,8 +257,8 @@ def test_a_variable_that_a_module_sets_at_each_start_of_python_is_refused(tmp_pa
     assert process.returncode == 1
     threads = r"(torch|MKL) computes with 2 threads instead of 1"
     assert re.fullmatch(
-        rf"bleuprint: error: systems.micro.arithmetic portable: {threads}: unset the variable that "
-        r"causes it, one of MKL_NUM_THREADS=2; or set native\n",
+        rf"bleuprint: error: systems.micro.arithmetic portable: {threads}\. Unset the variable "
+        r"that causes it, one of MKL_NUM_THREADS=2\. Or set arithmetic: native\n",
         process.stderr,
     ), process.stderr
 

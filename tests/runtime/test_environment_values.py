@@ -35,7 +35,7 @@ def test_a_mirror_with_a_password_is_refused(monkeypatch):
     """The address is copied into records and reports, which others may read."""
     monkeypatch.setenv("BLEUPRINT_MIRROR", "https://me:hush@mirror.example/a")
 
-    with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name, password or key"):
+    with pytest.raises(UserError, match="BLEUPRINT_MIRROR contains a user name, password or key"):
         environment.mirror()
 
 
@@ -82,7 +82,7 @@ def test_a_count_that_is_not_a_positive_whole_number_is_refused(
 ):
     monkeypatch.setenv(variable, value)
 
-    expected = f"^{variable} is '{value}': it must be a whole number from 1$"
+    expected = f"^{variable} is '{value}'. It must be a whole number from 1$"
     with pytest.raises(UserError, match=expected):
         function()
 
@@ -123,7 +123,7 @@ def test_a_wrong_number_from_a_launcher_is_refused(monkeypatch, value, arguments
     if value is not None:
         monkeypatch.setenv("RANK", value)
 
-    expected = f"^RANK is {value!r}: it must be a whole number {limits}$"
+    expected = f"^RANK is {value!r}. It must be a whole number {limits}$"
     with pytest.raises(UserError, match=expected):
         environment.launcher_number("RANK", **arguments)
 

@@ -10,11 +10,11 @@ from bleuprint.runtime.json_files import read_json
     ("content", "problem"),
     [
         pytest.param(b'{"a": 1, "b": 2, "a": 3}', "field a occurs twice", id="repeated key"),
-        pytest.param(b'{"a": NaN}', "NaN is not a number of JSON", id="NaN"),
-        pytest.param(b'{"a": [-Infinity]}', "-Infinity is not a number of JSON", id="infinity"),
+        pytest.param(b'{"a": NaN}', "NaN is not a JSON number", id="NaN"),
+        pytest.param(b'{"a": [-Infinity]}', "-Infinity is not a JSON number", id="infinity"),
         pytest.param(b'{"a": 1e999}', "1e999 is too large for a number", id="too large"),
         pytest.param(b'{"a": ' + b"9" * 5000 + b"}", "Exceeds the limit", id="5,000 digits"),
-        pytest.param(b'{"a": "\\ud800"}', "it contains half a character", id="lone surrogate"),
+        pytest.param(b'{"a": "\\ud800"}', "it contains a lone surrogate", id="lone surrogate"),
         pytest.param(b'{\n"a": "\xff"}', "byte 9 is 0xff, not UTF-8", id="not UTF-8"),
         pytest.param(b'{\n"a": }', "line 2 is not JSON: Expecting value", id="no value"),
         pytest.param(b"", "line 1 is not JSON: Expecting value", id="empty file"),
@@ -36,7 +36,7 @@ def test_a_file_that_other_programs_may_not_read_is_called_damaged(tmp_path, con
     message = str(raised.value)
     assert message.startswith(f"{path} is damaged: ")
     assert problem in message
-    assert message.endswith("; get it again")
+    assert message.endswith(". get it again")
     assert "\n" not in message
 
 

@@ -26,7 +26,9 @@ def test_a_file_system_without_locks_is_reported_with_its_folder(tmp_path, monke
     lock_file.write_text("4194304\nelsewhere\n")  # Process id and host of the killed process.
     monkeypatch.setattr(fcntl, "flock", fail)
 
-    expected = rf"^{tmp_path}: its file system has no locks \(flock: {os.strerror(number)}\)"
+    expected = (
+        rf"^{tmp_path}: its file system does not support locks \(flock: {os.strerror(number)}\)"
+    )
     with pytest.raises(UserError, match=expected):
         FileLock(lock_file).acquire()
 
@@ -60,7 +62,7 @@ def test_a_lock_held_by_another_is_an_error_for_a_command_that_does_not_wait(tmp
     """The id of the holder is known only if /proc/locks lists it, which a container may hide."""
     path = tmp_path / "x.lock"
     expected = (
-        r"^x: another run( \(kill \d+ makes it save and end\))?; when it has ended, run the same "
+        r"^x: another run( \(kill \d+ makes it save and end\))?\. When it has ended, run the same "
     )
 
     with FileLock(path), pytest.raises(UserError, match=expected):
@@ -86,7 +88,7 @@ def test_a_command_that_waits_for_a_lock_prints_a_note_and_then_acquires_it(
     with waiting_lock.acquire_or_notify("x: another run"):
         assert waiting_lock.is_locked
 
-    assert re.fullmatch(r"x: another run.*: waiting for it\n", capsys.readouterr().out)
+    assert re.fullmatch(r"x: another run.*\. Waiting for it\n", capsys.readouterr().out)
 
 
 def test_by_default_a_lock_waits_without_a_limit(tmp_path):

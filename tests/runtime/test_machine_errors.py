@@ -30,9 +30,9 @@ def message_after_name(number, file=None):
     line = describe_machine_error(OSError(number, os.strerror(number), filename))
     assert line is not None
     assert "\n" not in line
-    name, _, message = line.partition(": ")
-    assert name == os.strerror(number)
-    return message
+    name = os.strerror(number)
+    assert line.startswith(name)
+    return line.removeprefix(name).lstrip(":. ")
 
 
 @pytest.mark.parametrize("names_file", [True, False])
@@ -41,11 +41,13 @@ def test_a_full_disk_names_file_folder_and_free_space(tmp_path, monkeypatch, nam
     monkeypatch.chdir(tmp_path)
     free_gb = shutil.disk_usage(tmp_path).free / 1e9
     file = tmp_path / "missing" / "file" if names_file else None
-    prefix = f"{tmp_path}/missing/file: " if names_file else ""
+    prefix = f"{tmp_path}/missing/file. " if names_file else ""
 
     message = message_after_name(errno.ENOSPC, file)
 
-    match = re.fullmatch(rf"{prefix}([\d,.]+) GB free in {tmp_path}: make room there, .*", message)
+    match = re.fullmatch(
+        rf"{prefix}{tmp_path} has ([\d,.]+) GB free\. Make room there, .*", message
+    )
     assert match
     reported_gb = float(match[1].replace(",", ""))
     assert abs(reported_gb - free_gb) < 5  # Other programs write meanwhile.
@@ -57,7 +59,7 @@ def test_too_many_open_files_names_the_limit_and_the_highest_allowed_one(tmp_pat
     message = message_after_name(errno.EMFILE, tmp_path / "x")
 
     assert message == (
-        f"{tmp_path}/x: this process may open {soft_limit}: ulimit -n {hard_limit} allows the most"
+        f"{tmp_path}/x. The limit is {soft_limit} files. To raise it, run: ulimit -n {hard_limit}"
     )
 
 
@@ -87,7 +89,7 @@ def test_exhausted_memory_says_what_is_needed_and_what_the_machine_has(error, mo
 
     assert message is not None
     assert message.startswith(f"out of memory ({type(error).__name__}")
-    assert "dvc.yaml counts on 32 GB for this stage; this machine has " in message
+    assert "dvc.yaml reserves 32 GB for this stage. This machine has " in message
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ bytes(3 * 10**9)
     assert process.returncode == 1
     assert process.stderr.count("\n") == 1
     assert process.stderr.startswith(
-        "bleuprint: error: out of memory (MemoryError): this machine has"
+        "bleuprint: error: out of memory (MemoryError). This machine has"
     )
 
 
@@ -128,12 +130,12 @@ def test_memory_is_described_even_if_measuring_it_needs_too_much(monkeypatch):
 
     monkeypatch.setattr(psutil, "virtual_memory", run_out_of_memory)
 
-    assert machine_errors.describe_memory() == "this process can have no more"
+    assert machine_errors.describe_memory() == "This process cannot get more memory"
 
 
 def test_without_a_known_need_only_the_memory_of_the_machine_is_described():
     """Only a stage in dvc.yaml says how much memory it needs."""
-    assert machine_errors.describe_memory().startswith("this machine has ")
+    assert machine_errors.describe_memory().startswith("This machine has ")
 
 
 def test_the_memory_that_a_stage_needs_is_described(monkeypatch):
@@ -141,7 +143,7 @@ def test_the_memory_that_a_stage_needs_is_described(monkeypatch):
 
     description = machine_errors.describe_memory()
 
-    assert description.startswith("dvc.yaml counts on 2.5 GB for this stage; this machine has ")
+    assert description.startswith("dvc.yaml reserves 2.5 GB for this stage. This machine has ")
 
 
 def test_a_full_disk_under_a_redirected_output_names_the_folder_of_the_file(tmp_path, monkeypatch):
@@ -152,7 +154,7 @@ def test_a_full_disk_under_a_redirected_output_names_the_folder_of_the_file(tmp_
 
     message = message_after_name(errno.ENOSPC, STDOUT)
 
-    assert f"free in {tmp_path}: make room there" in message
+    assert re.search(rf"{tmp_path} has .* free\. Make room there", message)
     assert message != STDOUT
 
 
@@ -217,15 +219,15 @@ def test_an_oom_kill_is_this_jobs_if_its_own_control_group_counts_it(
     assert replace_oom_counts(membership, tmp_path / "groups", monkeypatch) == group_counts
 
     machine_counts.write_text("nr_free_pages 7\noom_kill 4\n")  # the process of another job
-    assert machine_errors.explain_kill() == ""
+    assert machine_errors.add_kill_reason("killed") == "killed"
 
     group_counts.write_text("low 0\noom 2\noom_kill 2\noom_group_kill 0\n")
-    assert machine_errors.explain_kill().startswith(
-        ", by the kernel for lack of memory: this machine has "
+    assert machine_errors.add_kill_reason("killed").startswith(
+        "killed. The kernel killed it for lack of memory. This machine has "
     )
 
     group_counts.unlink()
-    assert machine_errors.explain_kill() == ""
+    assert machine_errors.add_kill_reason("killed") == "killed"
 
 
 def test_an_oom_kill_that_only_the_machine_counts_may_be_another_jobs(
@@ -236,15 +238,15 @@ def test_an_oom_kill_that_only_the_machine_counts_may_be_another_jobs(
     machine_counts.write_text("nr_free_pages 7\noom_kill 3\n")
     monkeypatch.setattr(machine_errors, "_MACHINE_COUNTS", machine_counts)
     assert replace_oom_counts(membership, tmp_path / "groups", monkeypatch) == machine_counts
-    assert machine_errors.explain_kill() == ""
+    assert machine_errors.add_kill_reason("killed") == "killed"
 
     machine_counts.write_text("nr_free_pages 7\noom_kill 4\n")
-    assert machine_errors.explain_kill().startswith(
-        "; the kernel killed a process on this machine for lack of memory: this machine has "
+    assert machine_errors.add_kill_reason("killed").startswith(
+        "killed. The kernel killed a process on this machine for lack of memory. This machine has "
     )
 
     machine_counts.unlink()
-    assert machine_errors.explain_kill() == ""
+    assert machine_errors.add_kill_reason("killed") == "killed"
 
 
 @pytest.mark.parametrize("size", [17, 40, "half"])
@@ -262,7 +264,7 @@ def test_a_truncated_compiled_module_is_named_and_can_be_removed(tmp_path, monke
     with pytest.raises((EOFError, ValueError, TypeError)) as raised:
         importlib.import_module("cut_module")
 
-    expected = f"{compiled} is damaged, as by a full disk: remove it, then run this again"
+    expected = f"{compiled} is damaged, as by a full disk. Remove it, then run this again"
     assert describe_machine_error(raised.value) == expected
     compiled.unlink()
     assert importlib.import_module("cut_module").add(1, 2) == 3

@@ -98,8 +98,8 @@ def test_a_library_that_differs_from_its_checksum_is_not_loaded(build_library, c
 
     note = capsys.readouterr().err
     assert note.count("\n") == 1
-    assert note.startswith(f"bleuprint: note: {path}: is not the library that was built here")
-    assert native.unavailable_reason().startswith(f"{path}: is not the library")
+    assert note.startswith(f"bleuprint: note: {path} differs from the library that was built here")
+    assert native.unavailable_reason().startswith(f"{path} differs from the library")
     # The note is printed once.
     assert native.library() is None
     assert capsys.readouterr().err == ""
@@ -125,7 +125,7 @@ def test_an_unusable_library_is_ignored_with_a_note(build_library, capsys, sourc
     path = build_library(source)
 
     assert native.library() is None
-    assert f"note: {path}: {reason}" in capsys.readouterr().err
+    assert f"note: {path} {reason}" in capsys.readouterr().err
 
 
 def test_a_library_for_another_processor_is_ignored_with_a_note(build_library, capsys):
@@ -135,7 +135,7 @@ def test_a_library_for_another_processor_is_ignored_with_a_note(build_library, c
     make_foreign(path)
 
     assert native.library() is None
-    assert f"{path}: does not load (" in capsys.readouterr().err
+    assert f"{path} does not load (" in capsys.readouterr().err
 
 
 def test_a_missing_library_causes_no_note_but_has_a_reason(monkeypatch, capsys):
@@ -147,7 +147,7 @@ def test_a_missing_library_causes_no_note_but_has_a_reason(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
     native.library.cache_clear()
-    assert native.unavailable_reason().startswith("no C++ functions were built")
+    assert native.unavailable_reason().startswith("the C++ functions were not built")
 
 
 def test_set_up_prints_why_there_is_no_library(monkeypatch, capsys):

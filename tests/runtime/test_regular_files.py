@@ -61,4 +61,4 @@ def test_a_pipe_is_described_with_what_to_do(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
-    assert describe_non_file(pipe) == "a pipe or device: copy what it gives into a file"
+    assert describe_non_file(pipe) == "a pipe or device. Copy its output into a file"

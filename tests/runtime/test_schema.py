@@ -47,7 +47,7 @@ def test_the_message_about_a_record_names_the_wrong_field(tmp_path, content, pro
     with pytest.raises(DamagedFile) as raised:
         read_record(Training, path, "get it again")
 
-    assert str(raised.value) == f"{path} is damaged: {problem}; get it again"
+    assert str(raised.value) == f"{path} is damaged: {problem}. get it again"
 
 
 @dataclass(frozen=True)

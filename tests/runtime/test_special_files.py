@@ -15,7 +15,7 @@ def test_a_pipe_in_a_folder_that_dvc_hashes_is_reported(tmp_path, folder):
     (pipe.parent / "a.txt").touch()
     os.mkfifo(pipe)
 
-    with pytest.raises(UserError, match=rf"^{pipe}: a pipe or device, which DVC would wait for"):
+    with pytest.raises(UserError, match=rf"^{pipe}: a pipe or device, for which DVC would wait"):
         check_no_special_files(tmp_path)
 
 

@@ -262,7 +262,7 @@ def test_no_command_is_given_for_a_file_that_mixes_utf_8_and_cp1252(template, re
     message = error_message(reader, tmp_path / "x", content)
 
     assert "As CP1252 the line reads 'straße'. Convert only the lines that are not UTF-8" in message
-    assert "(there are 2)" in message
+    assert "(2 in all)" in message
     assert "iconv" not in message
 
 
@@ -277,5 +277,5 @@ def test_the_message_about_a_file_that_ends_within_a_character_asks_if_it_is_cut
 
     message = error_message(reader, path, content)
 
-    expected = f"{path}:3: byte 2 of the line is 0xc3: not UTF-8. Is the file cut short?"
+    expected = f"{path}:3: byte 2 of the line is 0xc3: not UTF-8. Is the file cut off?"
     assert message == expected

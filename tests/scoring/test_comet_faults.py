@@ -100,12 +100,12 @@ def test_the_error_about_a_missing_python_names_its_setting(settings, tmp_path):
             id="an error",
         ),
         pytest.param(
-            "{}", 0, "python: COMET ended with status 0; its messages are above", id="nothing"
+            "{}", 0, "python: COMET ended with status 0. Its messages are above", id="nothing"
         ),
         pytest.param(
             '{"scores": [[1, 2, 3]]}',
             3,
-            "python: COMET ended with status 3; its messages are above",
+            "python: COMET ended with status 3. Its messages are above",
             id="scores, then a failure",
         ),
         pytest.param(

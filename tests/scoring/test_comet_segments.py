@@ -137,7 +137,8 @@ def test_check_notes_a_missing_python_and_a_missing_file_of_the_model(tree, tmp_
     notes = list(notes_on_missing_comet(settings))
 
     assert notes == [
-        f"comet.wmt22-comet-da.python: {missing_python}: no such program",
+        f"comet.wmt22-comet-da.python: {missing_python} is not a program. Name a Python with "
+        "unbabel-comet",
         f"comet.wmt22-comet-da.folder: {folder}: encoder/config.json is missing, so "
         "this is not a complete COMET model (docs/scoring.md)",
     ]
@@ -196,7 +197,7 @@ def test_a_python_without_the_package_comet_is_refused(unscored_tree):
 
     message = refusal(settings, root)
 
-    assert message == f"{sys.executable}: No module named 'comet': install unbabel-comet there"
+    assert message == f"{sys.executable}: No module named 'comet'. Install unbabel-comet there"
 
 
 def test_a_missing_python_is_refused(unscored_tree):
@@ -302,7 +303,7 @@ def test_an_external_system_gets_the_scores_of_a_system_with_the_same_translatio
         ),
         pytest.param(
             "raise SystemExit(3)",
-            "COMET ended with status 3; its messages are above",
+            "COMET ended with status 3. Its messages are above",
             id="exit status",
         ),
     ],

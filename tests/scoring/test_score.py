@@ -319,7 +319,9 @@ def test_the_stage_writes_the_scores_of_all_test_sets(unscored_run, tmp_path):
     ("content", "message"),
     [
         pytest.param(
-            b"one\n" * 39, "first.de has 40 lines and .* has 39: not parallel", id="a line too few"
+            b"one\n" * 39,
+            "first.de has 40 lines, but .* has 39. They must be parallel",
+            id="a line too few",
         ),
         pytest.param(
             b"one\n" * 7 + b"ab\xff\n" + b"one\n" * 32,

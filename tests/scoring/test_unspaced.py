@@ -101,6 +101,6 @@ def test_check_notes_references_without_spaces(project):
     write_inputs(yi)
 
     assert notes_on_spaces(project) == [
-        "corpora.own: held-out has hardly any spaces in 'no', at which BLEU (13a) splits words: it "
-        "will be near 0; compare systems by chrF2"
+        "corpora.own: held-out has hardly any spaces in 'no', at which BLEU (13a) splits words, so "
+        "it will be near 0. Compare systems by chrF2"
     ]

@@ -173,7 +173,7 @@ def words_once(count):
             {"xo": 2},
             3,
             "warning",
-            "): the translations are guesses; is it de? For other text: ",
+            "). The translations are guesses. Is it de? For other text: ",
             id="more than half is a warning",
         ),
     ],

@@ -173,8 +173,8 @@ def test_a_warning_names_a_line_far_longer_than_the_training_sentences(server, t
     assert short_line["warnings"] == []
     assert long_line["warnings"][-1] == (
         "the line is far longer than the training sentences (99.9% have at most "
-        f"{translator.usual_length} tokens). A line is translated as one sentence: put each "
-        "sentence on a line of its own"
+        f"{translator.usual_length} tokens). A line is translated as one sentence. Put each "
+        "sentence on its own line"
     )
 
 
@@ -349,13 +349,13 @@ def test_a_body_with_another_content_type_is_refused(server, content_type):
         pytest.param(
             b'{"text": "be", "n_best": 3}',
             422,
-            "n_best 3 is beyond the beam of 2",
+            "n_best 3 is above decode.beam (2)",
             id="more translations than the beam",
         ),
         pytest.param(
             b'{"text": "be", "nbest": 1}',
             422,
-            "nbest: unknown key; did you mean 'n_best'?",
+            "nbest: unknown key. Did you mean 'n_best'?",
             id="unknown key",
         ),
     ],
@@ -468,8 +468,8 @@ def test_a_port_in_use_is_reported(toy, server):
     assert process.returncode == 1
     assert process.stdout == ""
     assert process.stderr == (
-        f"bleuprint: error: --port {server.port}: Address already in use; choose another, or 0 "
-        "for a free one\n"
+        f"bleuprint: error: --port {server.port}: Address already in use. Choose another port, or "
+        "0 for a free one\n"
     )
 
 

@@ -190,8 +190,8 @@ def test_one_note_counts_the_lines_far_longer_than_the_training_sentences(toy, t
     notes = [line for line in messages.splitlines() if "far longer" in line]
     assert notes == [
         "bleuprint: note: standard input:3: 2 lines are far longer than the training sentences "
-        f"(99.9% have at most {longest} tokens). A line is translated as one sentence: put each "
-        "sentence on a line of its own"
+        f"(99.9% have at most {longest} tokens). A line is translated as one sentence. Put each "
+        "sentence on its own line"
     ]
 
 
@@ -369,7 +369,7 @@ def test_words_of_a_second_piece_are_linked_to_their_place_in_the_line(alignment
             [],
             b"ba\rbe\r",
             1,
-            r"standard input: its lines end in \r alone, as on old Macs. Convert it: tr ",
+            r"standard input: its lines end in \r alone, as on old Macs. Convert the file: tr ",
             id="line ends of old Macs",
         ),
         pytest.param(

@@ -140,7 +140,7 @@ def test_files_with_different_numbers_of_lines_are_refused(
 
     assert str(error.value) == (
         f"{source_path} has {source_lines} lines and {target_path} has {target_lines}: not "
-        "parallel; correct the file if it is yours, otherwise run: make reproduce"
+        "parallel. If the file is yours, correct it. Otherwise run: make reproduce"
     )
 
 

@@ -152,7 +152,7 @@ def params_with_segmenter(source, target):
 
 
 def test_the_tokenizer_segmenter_is_refused_if_neither_language_has_one(tmp_path):
-    message = r"segmenter is for ja, zh and th, and this corpus has de and en: use moses"
+    message = r"segmenter is for ja, zh and th, but this corpus has de and en. Use moses"
     with pytest.raises(UserError, match=message) as error:
         params.read(tmp_path, params_with_segmenter("de", "en"))
 

@@ -179,9 +179,9 @@ def test_a_half_migrated_database_with_runs_is_kept_and_reported(half_migrated_d
     assert process.returncode == 1
     assert process.stdout == ""
     assert process.stderr == (
-        f"bleuprint: error: {path} is damaged: its migration to another MLflow did not end, and it "
-        f"holds 1 run. Put back your copy of it, or move it away: mv {path} {path}.damaged. Then "
-        "run: bleuprint sync\n"
+        f"bleuprint: error: {path} is damaged: its migration to another MLflow version did not "
+        f"end. The file contains 1 run. Restore your copy of it, or move it away: mv {path} "
+        f"{path}.damaged. Then run: bleuprint sync\n"
     )
     assert path.read_bytes() == content
     assert database_files(path) == ["mlflow.db"]

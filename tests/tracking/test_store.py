@@ -72,8 +72,8 @@ def test_a_database_whose_driver_is_missing_is_reported_with_the_package_to_inst
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:hu/sh@localhost/db")
 
     assert open_error() == (
-        "MLflow at postgresql://***@localhost/db: needs the Python module psycopg2: "
-        "pip install psycopg2-binary"
+        "MLflow at postgresql://***@localhost/db: the Python module psycopg2 is missing. "
+        "Install it: pip install psycopg2-binary"
     )
 
 
@@ -100,9 +100,9 @@ def test_a_database_of_another_mlflow_is_reported_with_its_schema(
 
     message = open_error()
 
-    problem = f"MLflow at sqlite:///{path}: made by another MLflow (schema {revision}): "
-    assert message.startswith(problem)
-    assert message.endswith(", which bleuprint sync fills")
+    problem = f"another MLflow version wrote this database (schema {revision}). "
+    assert message.startswith(f"MLflow at sqlite:///{path}: {problem}")
+    assert message.endswith(" and run: bleuprint sync")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_message_about_a_deleted_experiment_ends_with_a_command_that_restore
     with pytest.raises(UserError) as error, store.name_store_in_errors():
         store.experiment_id(client, "gone")
 
-    problem, _, command = str(error.value).partition("; to log there again: ")
+    problem, _, command = str(error.value).partition(". To log there again: ")
     assert problem == f"MLflow at sqlite:///{path}: experiment gone was deleted"
     subprocess.run(command.split(), check=True, capture_output=True)
     assert store.experiment_id(client, "gone") == experiment_id

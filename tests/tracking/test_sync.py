@@ -365,8 +365,8 @@ def test_parameters_say_how_a_synthetic_text_was_translated():
 @pytest.mark.parametrize(
     ("file_name", "reason"),
     [
-        ("scores.json", "test.first.de: has changed since .* was scored"),
-        ("translation.json", "translation.json: the model of another training"),
+        ("scores.json", "test.first.de has changed since .* was scored"),
+        ("translation.json", "translation.json: the translations come from another training"),
     ],
 )
 def test_sync_leaves_out_scores_of_another_run_and_says_why(root, file_name, reason):
@@ -378,9 +378,9 @@ def test_sync_leaves_out_scores_of_another_run_and_says_why(root, file_name, rea
     other_run = Run("small", "news-en-de", 1)
     shutil.copy(other_run.results_folder / file_name, RUN.results_folder / file_name)
 
-    (report,) = [line for line in sync(load_settings()) if "left out" in line]
+    (report,) = [line for line in sync(load_settings()) if "not logged" in line]
 
-    assert re.match(f"{RUN}: its scores are left out: .*{reason}", report)
+    assert re.match(f"{RUN}: its scores were not logged: .*{reason}", report)
     metrics = logged_runs(root)["tiny news-en-de 1"].data.metrics
     assert "bleu/news-en-de/first" not in metrics
     assert "valid/bleu" in metrics
@@ -467,7 +467,7 @@ def test_scores_of_translations_with_another_beam_size_are_not_used():
 
     assert scores == {}
     used_beam = tiny.decode.beam
-    message = f"translated with decode.beam {used_beam}, but params.yaml has 7; run: dvc repro"
+    message = f"translated with decode.beam {used_beam}, but params.yaml has 7. Run: dvc repro"
     assert message in reason
 
 
@@ -484,7 +484,7 @@ def test_scores_of_translations_by_another_average_are_not_used():
 
     assert scores == {}
     average = settings.system_settings("tiny").average.chosen
-    assert f"translated with average {{'last': 9}}, but params.yaml has {average}; run: " in reason
+    assert f"translated with average {{'last': 9}}, but params.yaml has {average}. Run: " in reason
 
 
 def test_scores_are_logged_without_the_texts_of_the_corpus(root):

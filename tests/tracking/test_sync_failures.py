@@ -94,6 +94,7 @@ def test_the_command_sync_names_a_module_that_mlflow_cannot_import(
     assert run_sync_command() == 1
 
     assert capsys.readouterr().err == (
-        f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: needs the Python module "
-        "a_module_that_is_not_installed: pip install a_module_that_is_not_installed\n"
+        f"bleuprint: error: MLflow at sqlite:///{root / 'mlflow.db'}: the Python module "
+        "a_module_that_is_not_installed is missing. Install it: pip install "
+        "a_module_that_is_not_installed\n"
     )

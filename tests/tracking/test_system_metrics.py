@@ -170,5 +170,5 @@ def test_a_machine_that_cannot_be_sampled_is_reported_and_the_training_is_logged
     assert history(client, run, "train/loss") == [(1, 2.0)]
     assert run.info.status == "FINISHED"
     assert capsys.readouterr().err == (
-        "MLflow: no system metrics: /proc/net/dev: Permission denied\n"
+        "MLflow: system metrics are not logged: /proc/net/dev: Permission denied\n"
     )

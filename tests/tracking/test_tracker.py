@@ -90,7 +90,7 @@ def lines_of_failing_tracker(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert all(line.startswith("MLflow: ") for line in lines)
     assert lines[-1].startswith(f"MLflow: 2 metrics and the end of {RUN} are not logged (")
-    assert lines[-1].endswith("run bleuprint sync after the training")
+    assert lines[-1].endswith("After the training, run: bleuprint sync")
     return lines
 
 
@@ -190,7 +190,7 @@ def test_a_server_that_was_away_gets_what_was_logged_meanwhile(mlserver, monkeyp
     assert run.info.status == "FINISHED"
     messages = capsys.readouterr().err
     assert messages.count("MLflow:") == 1
-    assert "training continues" in messages
+    assert "Training continues" in messages
 
 
 TRAIN_COMMAND = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
@@ -213,7 +213,7 @@ def test_a_training_without_a_server_ends_with_a_message_that_names_the_command_
     folder, messages = unlogged_project
 
     assert (folder / "results" / "micro" / "toy" / "1" / "training.json").exists()
-    assert "run bleuprint sync" in messages
+    assert "run: bleuprint sync" in messages
     assert "Traceback" not in messages
     assert "Retry" not in messages
 

@@ -26,7 +26,9 @@ def test_a_port_in_use_is_an_error_that_proposes_another_one():
     """Another program listens at the port at which MLflow's page was to be shown."""
     with socket.create_server(("127.0.0.1", 0)) as other_server:
         port = other_server.getsockname()[1]
-        message = f"^port {port}: Address already in use; choose another: make ui PORT={port + 1}$"
+        message = (
+            f"^port {port}: Address already in use. Choose another port: make ui PORT={port + 1}$"
+        )
 
         with pytest.raises(UserError, match=message):
             ui.show_mlflow("trial", port)

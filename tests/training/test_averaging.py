@@ -195,13 +195,13 @@ def test_average_last_skips_the_file_with_the_moving_average(tmp_path):
         pytest.param(
             Average(last=6),
             "average.last is 6, but the checkpoints are: 10, 20, 30, 40, 50. "
-            "Lower average.last; nothing is trained again",
+            "Lower average.last. No training is repeated",
             id="five checkpoints, six wanted",
         ),
         pytest.param(
             Average(best=5),
             "average.best is 5, but the validated checkpoints are: 10, 20, 30, 40. "
-            "Lower average.best; nothing is trained again",
+            "Lower average.best. No training is repeated",
             id="four validated checkpoints, five wanted",
         ),
         pytest.param(

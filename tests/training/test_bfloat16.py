@@ -105,8 +105,8 @@ for_each_old_cpu = pytest.mark.parametrize(
     ("precision", "reason"),
     [
         ("bfloat16", "this CPU has no instructions for it"),
-        ("float16", "it is for GPUs; on CPUs float32 is faster; BLEUPRINT"),
-        ("tf32", "it is for GPUs; on CPUs float32 is faster; BLEUPRINT"),
+        ("float16", "this precision is for GPUs. On CPUs set float32, which is faster. To use"),
+        ("tf32", "this precision is for GPUs. On CPUs set float32, which is faster. To use"),
     ],
 )
 @pytest.mark.usefixtures("usual_environment")
@@ -132,8 +132,8 @@ def test_the_message_about_a_precision_for_gpus_says_that_gpus_are_hidden(
     job = job_in(project(tmp_path, precision="tf32"), monkeypatch)
 
     message = (
-        r"micro\.train\.precision tf32: it is for .* faster "
-        r"\(CUDA_VISIBLE_DEVICES is '', which hides GPUs\)"
+        r"micro\.train\.precision tf32: this precision is for .* faster\. "
+        r"CUDA_VISIBLE_DEVICES is '', which hides GPUs\."
     )
     with pytest.raises(UserError, match=message):
         check_training(job, Fingerprints.from_job(job), ALONE)
@@ -182,7 +182,7 @@ def test_a_precision_that_a_gpu_only_emulates_is_refused(monkeypatch, precision,
     simulate_gpu(monkeypatch, generation=7)
 
     message = (
-        rf"train.precision {precision}: Tesla V100-SXM2-32GB has no units for it: set {advice}"
+        rf"train.precision {precision}: Tesla V100-SXM2-32GB has no units for it. Set {advice}"
     )
     with pytest.raises(UserError, match=message):
         check_precision("train.precision", precision, torch.device("cuda"))

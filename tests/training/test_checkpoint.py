@@ -315,7 +315,7 @@ def two_damaged(tmp_path):
 
 def test_without_an_intact_checkpoint_none_is_read(two_damaged, capsys):
     assert checkpoint.load_latest(two_damaged) is None
-    assert capsys.readouterr().err.count("; it is not used\n") == 2
+    assert capsys.readouterr().err.count(". This checkpoint is skipped\n") == 2
 
 
 def test_damaged_checkpoints_are_renamed_not_removed(two_damaged):

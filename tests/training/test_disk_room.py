@@ -114,7 +114,7 @@ def test_less_room_than_two_kept_checkpoints_need_is_an_error(tmp_path, monkeypa
         room_warnings(tmp_path, settings_that_keep(last=2), weights_mb=4, optimizer_mb=8)
 
     assert str(raised.value) == (
-        f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free: make "
+        f"the checkpoints of this training need 36 MB more, but {tmp_path} has 35.9 MB free. Make "
         "room there, or lower train.keep_last (2)"
     )
 
@@ -209,7 +209,7 @@ def test_a_training_without_room_ends_before_its_first_update(tmp_path, monkeypa
     job = job_in(project(tmp_path / "toy"), monkeypatch)
     set_free_space(monkeypatch, megabytes=0.001)
 
-    with pytest.raises(UserError, match=r"need .* MB more, but .* has 0.001 MB free: make room"):
+    with pytest.raises(UserError, match=r"need .* MB more, but .* has 0.001 MB free\. Make room"):
         train_here(job, tmp_path / "work", observer=NoUpdates())
 
 

@@ -57,9 +57,9 @@ def test_the_error_names_a_batch_size_that_fits(
     settings = systems.train(max_tokens=100, tokens_per_update=300)
 
     message = (
-        rf"memory of cpu: lower train.max_tokens \(100\) to {fitting_max_tokens}, which fits; "
-        r"train.tokens_per_update may stay. Updates will have other sentences: to compare systems, "
-        r"lower it for all of them"
+        rf"memory of cpu. Lower train.max_tokens \(100\) to {fitting_max_tokens}, which fits. "
+        r"You can keep train.tokens_per_update. Updates will contain different sentences: to "
+        r"compare systems, lower train.max_tokens for all of them"
     )
     with pytest.raises(UserError, match=message):
         dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
@@ -101,7 +101,7 @@ def test_the_error_says_that_updates_by_sentences_keep_their_sentences(corpus, m
     limit_memory(monkeypatch, max_source_tokens=60)
     settings = systems.train(tokens_per_update=None, sentences_per_update=50, max_tokens=100)
 
-    message = r"to 50, which fits; updates keep their sentences, and train.sentences_per_update may"
+    message = r"to 50, which fits\. Keep train\.sentences_per_update: updates then keep their"
     with pytest.raises(UserError, match=message):
         dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
 
@@ -152,7 +152,7 @@ def test_the_smallest_batch_that_is_tried_is_the_longest_sentence(corpus, monkey
     tried_sizes = limit_memory(monkeypatch, max_source_tokens=0)
     settings = systems.train(max_tokens=100, tokens_per_update=300)
 
-    message = r"and no smaller one fits \(this machine has .*\): lower train\.max_tokens \(100\)"
+    message = r"nor does a smaller one\. This machine has .*\. Lower train\.max_tokens \(100\)"
     with pytest.raises(UserError, match=message):
         dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
 
@@ -219,7 +219,7 @@ def test_a_model_that_does_not_fit_into_memory_is_refused(corpus, tmp_path, monk
     job = Job(run, systems.system(), corpus.folder, corpus.folder.parent, code_fingerprint="code")
 
     message = (
-        r"do not fit into the memory of cpu \(this machine has .*free\S*: lower model.d_model \("
+        r"do not fit into the memory of cpu\. This machine has .*free.*\. Lower model.d_model \("
     )
     with pytest.raises(UserError, match=message):
         train_here(job, tmp_path)

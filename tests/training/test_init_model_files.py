@@ -58,7 +58,7 @@ def test_an_init_model_whose_weights_have_changed_is_refused(project_model):
     sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
     weights.write_bytes(b"x")
 
-    message = r"model.safetensors has SHA-256 [0-9a-f]{64}, which is not the one in train.init_from"
+    message = r"model.safetensors has SHA-256 [0-9a-f]{64}, which differs from the one in train"
     with pytest.raises(UserError, match=message):
         init_files(InitFrom(folder=str(project_model), sha256=sha256), RUN)
 
@@ -74,7 +74,7 @@ def test_an_init_model_whose_weights_have_changed_is_refused(project_model):
         ),
         pytest.param(
             InitFrom(folder="their/models"),
-            "does not contain weights (model.safetensors or UPDATE.safetensors) and model.json",
+            "must contain weights (model.safetensors or UPDATE.safetensors) and model.json",
             id="no model in the folder",
         ),
         pytest.param(
@@ -229,6 +229,6 @@ def test_a_file_of_a_release_that_differs_from_sha256sums_is_refused(release):
     description["fingerprint"] = "other"
     description_path.write_text(json.dumps(description))
 
-    message = r"model.json is damaged: its SHA-256 is not the one in SHA256"
+    message = r"model.json is damaged: its SHA-256 differs from the one in SHA256"
     with pytest.raises(UserError, match=message):
         init_files(InitFrom(folder=str(folder)), RUN)

@@ -134,8 +134,8 @@ def test_the_export_of_a_damaged_checkpoint_is_an_error(tmp_path, output, corpus
         export_checkpoints(job_on(corpus), work, FINGERPRINTS, output)
 
     assert str(raised.value) == (
-        f"{damaged_file.parent} is damaged ({name} does not match sha256.json): "
-        f"remove it, or remove {work} to train again"
+        f"{damaged_file.parent} is damaged ({name} does not match sha256.json). "
+        f"Remove it, or remove {work} to train again"
     )
     assert not output.exists()
 

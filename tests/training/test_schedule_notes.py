@@ -60,8 +60,8 @@ def test_a_warmup_as_long_as_the_training_or_longer_is_noted(schedule, warmup_up
     notes = notes_on(max_updates=700, lr_schedule=schedule)
 
     assert notes == [
-        f"train.lr_schedule: warmup_updates {warmup_updates} is not below max_updates 700: the "
-        "learning rate rises until the end. Lower warmup_updates"
+        f"train.lr_schedule: warmup_updates {warmup_updates} must be below max_updates 700, or "
+        "the learning rate rises until the end. Lower warmup_updates"
     ]
 
 
@@ -95,8 +95,8 @@ def test_a_cosine_schedule_shorter_than_the_training_is_noted(min_lr, remaining_
     notes = notes_on(max_updates=200, lr_schedule=cosine(max_updates=50, min_lr=min_lr))
 
     assert notes == [
-        f"train.lr_schedule.cosine.max_updates 50 is below max_updates 200: {remaining_updates}. "
-        "Set both to one number"
+        "train.lr_schedule.cosine.max_updates 50 is below max_updates 200, so "
+        f"{remaining_updates}. Set both to the same number"
     ]
 
 
@@ -105,8 +105,8 @@ def test_a_cosine_schedule_longer_than_the_training_is_noted():
     notes = notes_on(max_updates=200, lr_schedule=cosine(max_updates=400))
 
     assert notes == [
-        "train.lr_schedule.cosine.max_updates 400 is above max_updates 200: training ends at "
-        "learning rate 0.0005, before the cosine reaches 0. Set both to one number"
+        "train.lr_schedule.cosine.max_updates 400 is above max_updates 200, so training ends "
+        "at learning rate 0.0005, before the cosine reaches 0. Set both to the same number"
     ]
 
 
@@ -116,20 +116,21 @@ def test_a_cosine_schedule_as_long_as_the_training_is_not_noted():
 
 def test_a_validate_interval_longer_than_the_training_is_noted():
     assert notes_on(max_updates=90, validate_interval=91, save_interval=90) == [
-        "train.validate_interval 91 is above max_updates 90: the one validation is at the end"
+        "train.validate_interval 91 is above max_updates 90, so the training validates only at its "
+        "end. Lower validate_interval"
     ]
 
 
 def test_a_save_interval_longer_than_the_training_is_noted():
     assert notes_on(max_updates=90, validate_interval=90, save_interval=1000) == [
-        "train.save_interval 1,000 is above max_updates 90: the one checkpoint is at the end; a "
-        "training that is stopped before begins anew"
+        "train.save_interval 1,000 is above max_updates 90, so the training saves only at its end. "
+        "If it is stopped earlier, it has to start again. Lower save_interval"
     ]
 
 
 def test_a_keep_interval_longer_than_the_training_is_noted():
     assert notes_on(max_updates=190, keep_last=1, keep_interval=200) == [
-        "train.keep_interval 200 is above max_updates 190: it keeps no checkpoint"
+        "train.keep_interval 200 is above max_updates 190, so it has no effect. Lower keep_interval"
     ]
 
 
@@ -146,7 +147,7 @@ def test_patience_that_may_end_the_training_in_its_warmup_is_noted():
 
     assert notes == [
         "train.patience 3 with validate_interval 100 may end the training at update "
-        f"{earliest_end}, before warmup is over (warmup_updates 401). Raise patience or "
+        f"{earliest_end}, before the warmup ends (warmup_updates 401). Raise patience or "
         "validate_interval"
     ]
 
@@ -165,8 +166,9 @@ def test_patience_that_cannot_end_the_training_is_noted():
     notes = notes_on(max_updates=1000, patience=10, validate_interval=100)
 
     assert notes == [
-        "train.patience 10 with validate_interval 100 cannot end a training before update 1,100, "
-        "after max_updates 1,000"
+        "train.patience 10 with validate_interval 100 has no effect: it can end a training at "
+        "update 1,100 or later, but the limit is max_updates 1,000. Lower patience or "
+        "validate_interval"
     ]
 
 
@@ -187,7 +189,7 @@ def test_patience_shorter_than_warmup_is_noted_for_a_training_without_max_update
     (note,) = system_notes(systems.system(train=settings), None)
 
     earliest_end = 10 + 1 * 10
-    assert f"may end the training at update {earliest_end}, before warmup is over" in note
+    assert f"may end the training at update {earliest_end}, before the warmup ends" in note
 
 
 def test_a_moving_average_over_more_updates_than_the_training_has_is_noted():
@@ -195,8 +197,8 @@ def test_a_moving_average_over_more_updates_than_the_training_has_is_noted():
     notes = notes_on(max_updates=1000, ema=0.9999, average=Average(ema=True))
 
     assert notes == [
-        "train.ema 0.9999 averages about the last 10,000 updates, more than max_updates 1,000: the "
-        "first, random weights count almost as much as the last. Lower ema"
+        "train.ema 0.9999 averages about the last 10,000 updates, more than max_updates 1,000, so "
+        "the first, random weights count almost as much as the last. Lower ema"
     ]
 
 
@@ -241,7 +243,8 @@ def test_an_average_of_all_checkpoints_that_the_epochs_save_is_not_noted():
 def test_a_minimum_output_length_above_a_constant_maximum_is_noted():
     """The maximum length is max_len_a x source length + max_len_b."""
     assert notes_on(decode={"min_len": 11, "max_len_a": 0, "max_len_b": 10}) == [
-        "decode.min_len 11 is above max_len_b 10, with max_len_a 0: no output can be that long"
+        "decode.min_len 11 is above max_len_b 10, and max_len_a is 0, so no output can be that "
+        "long. Lower min_len or raise max_len_b"
     ]
 
 
@@ -308,8 +311,8 @@ def test_a_warmup_as_long_as_the_epochs_is_noted_once_the_corpus_is_prepared(tmp
     (note,) = schedule_notes(settings, tmp_path)
 
     assert note == (
-        f"systems.base: train.lr_schedule: warmup_updates 30 is not below the {updates} updates of "
-        "max_epochs 3 on own: the learning rate rises until the end. Lower warmup_updates"
+        f"systems.base: train.lr_schedule: warmup_updates 30 must be below the {updates} updates "
+        "of max_epochs 3 on own, or the learning rate rises until the end. Lower warmup_updates"
     )
 
 
@@ -334,7 +337,7 @@ def test_systems_with_the_same_note_are_named_in_one_line(tmp_path):
 
     (note,) = schedule_notes(settings, tmp_path)
 
-    assert note.startswith("systems.base, second: train.lr_schedule: warmup_updates 30 is not")
+    assert note.startswith("systems.base, second: train.lr_schedule: warmup_updates 30 must")
 
 
 def test_only_recipes_with_published_settings_have_notes(tmp_path):

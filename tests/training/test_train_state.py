@@ -186,8 +186,8 @@ def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
     early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
     assert early_end.warning == (
-        "the loss was still falling (6.500 to 6.100) and warmup of 4,000 updates was not over: "
-        "raise train.patience or train.validate_interval"
+        "the loss was still falling (6.500 to 6.100) and warmup of 4,000 updates was not over. "
+        "Raise train.patience or train.validate_interval"
     )
 
 
@@ -203,7 +203,7 @@ def test_an_end_in_the_warmup_after_the_loss_has_stopped_falling_has_a_warning()
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
-    assert early_end.warning.startswith("warmup of 4,000 updates was not over: ")
+    assert early_end.warning.startswith("warmup of 4,000 updates was not over. ")
 
 
 def test_an_end_after_the_warmup_and_after_the_loss_has_stopped_falling_has_no_warning():

@@ -97,7 +97,7 @@ def test_an_infinite_gradient_ends_the_training(corpus, monkeypatch):
 
     pending = step.update(1, next(planned_updates(corpus)))
 
-    message = r"^the loss of update 1 is \d.*, its gradient's norm inf: lower the learning rate"
+    message = r"^the loss of update 1 is \d.*, its gradient's norm inf. Lower the learning rate"
     with pytest.raises(UserError, match=message):
         step.read_stats(pending)
 
@@ -160,7 +160,7 @@ def saved_after_two_failures(job, tmp_path, monkeypatch):
     """The checkpoint of a training in which two updates ran out of memory, and which so ended."""
     second_job = dataclasses.replace(job, run=Run("s", "c", 2))
     run_out_of_memory_at(monkeypatch, batch_numbers={9, 30})
-    with pytest.raises(UserError, match=r"the second such update; lower train\.max_tokens \(60\)"):
+    with pytest.raises(UserError, match=r"the second such update\. Lower train\.max_tokens \(60\)"):
         train_here(second_job, tmp_path)
     return checkpoint.load_latest(tmp_path / "s.c.2")
 

@@ -223,7 +223,9 @@ def test_a_stopped_training_asks_to_be_started_again(stopped):
 
 def test_a_stopped_training_says_once_that_it_has_saved_its_state(stopped):
     """It got SIGTERM, or SIGINT as by Ctrl-C, several times; both are reported as SIGTERM."""
-    note = r"bleuprint: note: train \S+ \S+, seed \d+: stopped by SIGTERM: saved at update \d+; "
+    note = (
+        r"bleuprint: note: train \S+ \S+, seed \d+: stopped by SIGTERM and saved at update \d+\. "
+    )
 
     assert len(re.findall(note, stopped.output)) == 1
     assert stopped.output.count("stopped by") == 1

@@ -78,7 +78,7 @@ class File:
         """
         for address in (self.url, *self.mirrors, self.path):
             if address and has_secret(address):
-                raise ValueError(f"a URL with a user name, password or key: {NETRC_ADVICE}")
+                raise ValueError(f"the URL contains a user name, password or key. {NETRC_ADVICE}")
         has_url = self.url is not None
         has_path = self.path is not None
         if has_url == has_path:  # Both are set, or none.

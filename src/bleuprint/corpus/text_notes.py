@@ -101,7 +101,7 @@ def _format_note(location: str, found_form: FoundForm, unit: str) -> str:
         found_form: What the text looks like, such as BPE subwords.
         unit: What the text consists of: "line" or "pair".
     """
-    return f"{location}: {found_form.describe(unit)}: {found_form.form.remedy}"
+    return f"{location}: {found_form.describe(unit)}. {found_form.form.remedy}"
 
 
 def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:

@@ -322,9 +322,9 @@ class BinaryCorpus:
             if path in self._verified:
                 continue
             if not path.is_file():
-                raise UserError(f"{path}: no such file, although {CORPUS} lists it; {RERUN}")
+                raise UserError(f"{path}: no such file, although {CORPUS} lists it. {RERUN}")
             if sha256_of(path) != self._file_headers[path]["sha256"]:
-                raise DamagedFile(path, f"its SHA-256 is not the one in {CORPUS}")
+                raise DamagedFile(path, f"its SHA-256 differs from the one in {CORPUS}")
             self._verified.add(path)
 
     @property
@@ -385,7 +385,7 @@ def _load_array(path: Path) -> Any:
         check_regular_file(path)
         array = np.asarray(np.load(path, mmap_mode="r"))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; {RERUN}") from None
+        raise UserError(f"{path}: no such file. {RERUN}") from None
     except (ValueError, EOFError, OverflowError, MemoryError) as error:
         # np.load raises each of these for a file whose header or length is wrong.
         raise DamagedFile(path, str(error) or type(error).__name__) from None
@@ -411,13 +411,13 @@ def _read_header(path: Path) -> dict[str, Any]:
     version = header.get("version")
     if version != VERSION:
         raise UserError(
-            f"{path}: its format has version {version}, but this bleuprint reads version "
-            f"{VERSION}; {RERUN}"
+            f"{path}: the format has version {version}, but this bleuprint reads version "
+            f"{VERSION}. {RERUN}"
         )
     check_record(_Header, header, path)
     recorded_sha256 = header.pop("sha256")
     if recorded_sha256 != _header_sha256(header):
-        raise DamagedFile(path, "its SHA-256 is not the recorded one")
+        raise DamagedFile(path, "its SHA-256 differs from the recorded one")
     return header
 
 

@@ -75,7 +75,7 @@ class _PartCounter(Generic[Unit]):
                 None means the end of the text.
 
         Returns:
-            The counts of the source language and those of the target language.
+            The counts of the source language and the counts of the target language.
         """
         start, stop = bounds
         source_counts = Counter[Unit]()

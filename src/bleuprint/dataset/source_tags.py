@@ -141,5 +141,5 @@ class SourceTags:
             if word in self.languages:
                 quote = sentence[:_QUOTED_CHARACTERS]
                 raise UserError(
-                    f"{quote!r}: contains the word {word!r}, which is the tag of a target language"
+                    f"{quote!r} contains the word {word!r}, which is the tag of a target language"
                 )

@@ -57,9 +57,9 @@ class CopiedTranslations:
             if self.files.get(test) != file:
                 stage = settings.stage("translate", *run)
                 raise UserError(
-                    f"{path}: the translations of {test} are not those that params.yaml names; "
-                    "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
-                    f"{stage}, then dvc repro"
+                    f"{path}: params.yaml now names another file of translations of {test}. "
+                    "Run: dvc repro. If that runs nothing, run: dvc repro --force --single-item "
+                    f"{stage}, then: dvc repro"
                 )
 
 
@@ -116,7 +116,7 @@ def read_translations(file: TranslationFile, run: Run, test: str, root: Path) ->
         raise place_of_file(run, test, root).error(f"{path}: {describe_non_file(path)}")
     sha256 = sha256_of(path)
     if sha256 != file.sha256:
-        message = f"{path} has SHA-256 {sha256}, but sha256 is {file.sha256}"
+        message = f"{path} has SHA-256 {sha256}, but the setting sha256 is {file.sha256}"
         raise place_of_file(run, test, root).error(message)
     try:
         with path.open("rb") as content:

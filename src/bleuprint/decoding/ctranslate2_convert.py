@@ -49,7 +49,7 @@ def convert(
     try:
         from ctranslate2 import specs
     except ImportError:
-        raise UserError("CTranslate2 is not installed; run: pip install ctranslate2") from None
+        raise UserError("CTranslate2 is not installed. Run: pip install ctranslate2") from None
     _check_shape(model.settings)
     spec = _empty_spec(specs, model.settings)
     _copy_model(spec, model)
@@ -83,7 +83,7 @@ def _check_shape(settings: Settings) -> None:
         raise UserError("CTranslate2 requires model.d_k and model.d_v to be d_model / heads")
     if settings.activation not in _ACTIVATIONS:
         raise UserError(
-            f"CTranslate2 does not support model.activation {settings.activation}; it supports "
+            f"CTranslate2 does not support model.activation {settings.activation}. It supports: "
             f"{', '.join(_ACTIVATIONS)}"
         )
 

@@ -77,7 +77,7 @@ class Ensemble:
 
         Args:
             tokens: The id of each hypothesis's last token, (hypotheses,).
-            cache: The keys and values of the tokens before; those of `tokens` are added.
+            cache: The keys and values of the tokens before; the ones of `tokens` are added.
 
         Returns:
             The log-probabilities, (hypotheses, vocabulary), and the cache.

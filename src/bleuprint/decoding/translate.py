@@ -185,7 +185,7 @@ def _detokenize(
     line_count = count_lines(source_file)
     if line_count != len(source):
         raise UserError(
-            f"{source_file} has {line_count} lines, but the test set has {len(source)}; {RERUN}"
+            f"{source_file} has {line_count} lines, but the test set has {len(source)}. {RERUN}"
         )
     lines = []
     for row, line in enumerate(read_lines(source_file)):
@@ -246,7 +246,8 @@ def create_engine(model: ModelOrEnsemble, decode: Decode, sampler: Sampler | Non
     vocabulary = model.projection.out_features
     if decode.beam > vocabulary:
         raise UserError(
-            f"a beam of {decode.beam} is wider than the vocabulary of {vocabulary} tokens"
+            f"a beam of {decode.beam} is wider than the vocabulary of {vocabulary} tokens. "
+            "Lower decode.beam"
         )
     check_precision("decode.precision", decode.precision, model.device)
     for transformer in models_of(model):
@@ -278,7 +279,7 @@ def best_translations(
         line = int(source.lengths.argmax()) + 1
         raise UserError(
             f"{corpus.folder}: line {line} of {set_name}.{corpus.source} "
-            f"has {longest} tokens, EOS included: raise model.max_positions ({max_length})"
+            f"has {longest} tokens, EOS included. Raise model.max_positions ({max_length})"
         )
     lengths = corpus.search_lengths(source)
     return [outputs[0] for outputs in engine.search(source, lengths, progress=progress)]

@@ -99,13 +99,14 @@ class TranslationRecord:
         # `dvc repro` runs nothing if DVC believes that the translations are up to date, for example
         # after `dvc commit --force`.
         remedy = (
-            "run: dvc repro, or if it runs nothing: dvc repro --force --single-item "
-            f"translate@{system_corpus_seed}, then dvc repro"
+            "Run: dvc repro. If that runs nothing, run: dvc repro --force --single-item "
+            f"translate@{system_corpus_seed}, then: dvc repro"
         )
         if self.model != fingerprint:
             raise UserError(
-                f"{path}: the model of another training ({self.model[:_SHOWN_DIGITS]}...) than "
-                f"that of {training} ({fingerprint[:_SHOWN_DIGITS]}...) translated; {remedy}"
+                f"{path}: the translations come from another training "
+                f"({self.model[:_SHOWN_DIGITS]}...) than {training} names "
+                f"({fingerprint[:_SHOWN_DIGITS]}...). {remedy}"
             )
         used = _named_settings(self.averaged.settings, self.decode)
         expected = _named_settings(system.average.chosen, dataclasses.asdict(system.decode))
@@ -114,10 +115,12 @@ class TranslationRecord:
             if used_value != expected_value:
                 raise UserError(
                     f"{path}: translated with {name} {used_value}, but params.yaml has "
-                    f"{expected_value}; {remedy}"
+                    f"{expected_value}. {remedy}"
                 )
         if sha256_of(hypotheses) != self.hypotheses.get(hypotheses.name):
-            raise UserError(f"{hypotheses} has changed since it was translated; {remedy}")
+            raise UserError(
+                f"{hypotheses} has changed since the stage translate wrote it. {remedy}"
+            )
 
 
 def _named_settings(average: Mapping[str, Any], decode: Mapping[str, Any]) -> dict[str, Any]:

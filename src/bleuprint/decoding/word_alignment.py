@@ -110,7 +110,7 @@ class WordAligner:
         if not can_replace:
             return output
         # Each token that is a word of the output, with the number of the source word for it.
-        # `decode` returns no words for the special tokens that are left out here.
+        # The loop skips special tokens, since `decode` returns no words for them.
         token_links = []
         for token, source_word in zip(tokens, self.most_attended(source, tokens), strict=True):
             if token not in (PAD, BOS, EOS):

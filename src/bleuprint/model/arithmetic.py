@@ -110,7 +110,7 @@ def check_portable(system: str, processes: int = 1) -> None:
     # The cause is a variable that this program has not set itself, if there is one.
     variables = list_suspect_variables(known={**VARIABLES, **PORTABLE})
     if variables:
-        advice = f"unset the variable that causes it, one of {variables}"
+        advice = f"Unset the variable that causes it, one of {variables}"
     else:
-        advice = "a module that Python loads at its start, such as sitecustomize, causes it"
-    raise UserError(f"{setting}: {deviation}: {advice}; or set native")
+        advice = "Remove its cause: a module that Python loads at its start, such as sitecustomize"
+    raise UserError(f"{setting}: {deviation}. {advice}. Or set arithmetic: native")

@@ -100,7 +100,7 @@ class KVCache:
         if self._entries >= self._next_compaction:
             self._compact_entries()
         beam = hypotheses // self._sentences
-        # Each sentence gets `beam` new entries, of which hypothesis i sees only entry i.
+        # Each sentence gets `beam` new entries, and its hypothesis i sees only entry i.
         own_entry = torch.eye(beam, dtype=torch.bool, device=self._history.device)
         new_history = own_entry.expand(self._sentences, -1, -1)
         self._history = torch.cat((self._history, new_history), dim=2)

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from bleuprint.model.backends import onednn_takes, onednn_takes_gradient
 
-# The number of rows for which oneDNN chooses the layout of packed weights: about that of a search
-# batch. Products of other sizes are computed nearly as fast.
+# The number of rows for which oneDNN chooses the layout of packed weights, about a search batch.
+# Products of other sizes are computed nearly as fast.
 _PACKED_ROWS = 256
 
 
@@ -70,7 +70,7 @@ class Linear(nn.Linear):
         weight, bias = self.values(dtype)
         if weight is self.weight:
             return weight, bias
-        # These are the copies; autograd has to know of which parameters.
+        # `weight` and `bias` are copies. Autograd has to know the parameters that they copy.
         weight = _Copy.apply(self.weight, weight)  # type: ignore[no-untyped-call]
         if bias is not None:
             bias = _Copy.apply(self.bias, bias)  # type: ignore[no-untyped-call]

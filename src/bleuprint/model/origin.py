@@ -59,4 +59,4 @@ def check_bytes(path: Path, expected_sha256: str | None) -> None:
         DamagedFile: The file has another SHA-256.
     """
     if expected_sha256 is not None and sha256_of(path) != expected_sha256:
-        raise DamagedFile(path, f"its SHA-256 is not the one in {DESCRIPTION}")
+        raise DamagedFile(path, f"its SHA-256 differs from the one in {DESCRIPTION}")

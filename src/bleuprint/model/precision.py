@@ -31,8 +31,8 @@ def check_precision(setting: str, precision: str, device: torch.device) -> None:
     visible_gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
     if device.type != "cuda" and visible_gpus is not None:
         # The user may not know that the machine has a GPU that this variable hides.
-        reason += f" (CUDA_VISIBLE_DEVICES is {visible_gpus!r}, which hides GPUs)"
-    raise UserError(f"{setting} {precision}: {reason}; BLEUPRINT_EMULATE=1 uses it anyway")
+        reason += f". CUDA_VISIBLE_DEVICES is {visible_gpus!r}, which hides GPUs"
+    raise UserError(f"{setting} {precision}: {reason}. To use it anyway: BLEUPRINT_EMULATE=1")
 
 
 def _has_hardware(precision: str, device: torch.device) -> bool:
@@ -54,7 +54,7 @@ def _has_hardware(precision: str, device: torch.device) -> bool:
 
 
 def _reason_and_advice(precision: str, device: torch.device) -> str:
-    """Return the end of a message: why a device does not suit a precision, and what to set.
+    """Say in two sentences why a device does not suit a precision, and what to set.
 
     Args:
         precision: The precision that the device has no hardware for.
@@ -65,10 +65,12 @@ def _reason_and_advice(precision: str, device: torch.device) -> str:
         alternative = "float16 for training, float32 for decoding"
         if precision == "tf32":
             alternative = "float32"
-        return f"{torch.cuda.get_device_name(device)} has no units for it: set {alternative}"
+        return f"{torch.cuda.get_device_name(device)} has no units for it. Set {alternative}"
     if precision == "bfloat16":
-        return "this CPU has no instructions for it (AVX512_BF16 or AMX), so that float32 is faster"
-    return "it is for GPUs; on CPUs float32 is faster"
+        return (
+            "this CPU has no instructions for it (AVX512_BF16 or AMX). Set float32, which is faster"
+        )
+    return "this precision is for GPUs. On CPUs set float32, which is faster"
 
 
 def use_copies(model: nn.Module, weights: Tensor, copy: Tensor) -> None:

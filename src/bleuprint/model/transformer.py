@@ -155,7 +155,7 @@ class Transformer(nn.Module):
         """Return the hidden states that predict the labels of a padded batch.
 
         The label of a target position is the token that follows it. Positions of padding have no
-        label. They are left out here, so that the loss does not project them to the vocabulary.
+        label. The method removes them, so that the loss does not project them to the vocabulary.
 
         Args:
             batch: Source and target sentences, padded to one length, with their labels.
@@ -210,7 +210,7 @@ class Transformer(nn.Module):
 
         Args:
             tokens: The id of each hypothesis's last token, (hypotheses,).
-            cache: The keys and values of earlier tokens; those of `tokens` are added.
+            cache: The keys and values of earlier tokens; the ones of `tokens` are added.
 
         Returns:
             The logits, (hypotheses, vocabulary), which are -inf for PAD and BOS; and the cache.

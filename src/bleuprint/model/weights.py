@@ -86,8 +86,8 @@ def read_weights(path: Path, shapes: Mapping[str, list[int]]) -> dict[str, Tenso
     found_shapes = {name: [*tensor.shape] for name, tensor in tensors.items()}
     if found_shapes != shapes:
         raise UserError(
-            f"{path} does not contain the weights of the model that {path.with_name(DESCRIPTION)} "
-            "describes"
+            f"{path} contains other weights than {path.with_name(DESCRIPTION)} describes. "
+            "Get an intact copy of the folder, or run: make reproduce"
         )
     return tensors
 

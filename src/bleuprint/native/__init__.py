@@ -38,7 +38,7 @@ def library() -> ctypes.CDLL | None:
         # Only the main process prints the note; its worker processes would repeat it.
         if multiprocessing.parent_process() is None:
             print_message(
-                f"{path}: {error}; Python code takes its place, slower. Run: make setup",
+                f"{error}. Python code replaces it, which is slower. Run: make setup",
                 "note",
             )
         return None
@@ -52,19 +52,19 @@ def unavailable_reason() -> str:
     path = _library_path()
     if path is None:
         return (
-            "no C++ functions were built, since there is no compiler or it failed; Python code "
-            "takes their place, with the same results, but slower. To build them, install g++, "
+            "the C++ functions were not built: the compiler is missing or has failed. Python code "
+            "replaces them, with the same results, but slower. To build them, install g++, "
             "then run: rm .venv/.ready; make setup"
         )
     try:
         _load(path)
     except _UnusableLibraryError as error:
-        return f"{path}: {error}; Python code takes its place, slower"
+        return f"{error}. Python code replaces it, which is slower"
     return ""
 
 
 class _UnusableLibraryError(Exception):
-    """A library cannot be used; the message says why, and follows the library's path."""
+    """A library cannot be used; the message is a sentence that names it and says why."""
 
 
 def _library_path() -> Path | None:
@@ -98,15 +98,15 @@ def _load(path: Path) -> ctypes.CDLL:
             expected_sha256 = read_bytes(checksum_file).strip().decode("ascii", "replace")
             if sha256_of(path) != expected_sha256:
                 raise _UnusableLibraryError(
-                    "is not the library that was built here; it is damaged or a copy"
+                    f"{path} differs from the library that was built here: it is damaged or a copy"
                 )
         loaded = ctypes.CDLL(str(path))
         version = loaded.native_version()
     # AttributeError: the library is so old that it has no function native_version.
     except (OSError, AttributeError, UserError) as error:
-        raise _UnusableLibraryError(f"does not load ({error})") from None
+        raise _UnusableLibraryError(f"{path} does not load ({error})") from None
     if version != VERSION:
-        raise _UnusableLibraryError("was built from the sources of another version")
+        raise _UnusableLibraryError(f"{path} was built from the sources of another version")
     return loaded
 
 

@@ -21,7 +21,7 @@ from bleuprint.runtime.schema import check_record
 from bleuprint.runtime.yaml_tree import parse_yaml
 
 LOCK = Path("dvc.lock")
-_RESTORE = "restore it (git checkout)"
+_RESTORE = "To restore it: git checkout dvc.lock"
 # The line with a stage's name, and the following lines, which are indented further.
 _BLOCK = re.compile(r"^  (\S+):\n(?: {3,}.*\n?)*", re.MULTILINE)
 
@@ -81,8 +81,8 @@ class LockFile:
         has_conflict = re.search("(?m)^(<<<<<<<|>>>>>>>) ", text) is not None
         if has_conflict:
             raise UserError(
-                f"{path}: contains merge conflicts; keep one side: git checkout --ours dvc.lock, "
-                "or --theirs; make reproduce then runs the missing stages"
+                f"{path} contains merge conflicts. Keep one side: git checkout --ours dvc.lock (or "
+                "--theirs). Then run the missing stages: make reproduce"
             )
         return cls(text, name or str(path))
 
@@ -162,8 +162,8 @@ def print_note_if_unrecorded(path: Path, root: Path = Path(), name: str = "here"
     current_md5 = hashlib.md5(read_bytes(root / path)).hexdigest()
     if current_md5 != recorded_md5:
         print_message(
-            f"{name}: {path} is not the file that dvc.lock records. It was edited, or it is not "
-            "recorded yet. To record it: bleuprint sync",
+            f"{name}: {path} differs from the file that dvc.lock records. It was edited, or DVC "
+            "has not recorded it yet. To record it: bleuprint sync",
             "note",
         )
 

@@ -59,47 +59,45 @@ def open_repo(root: Path, resolved: Mapping[str, Any] | None = None) -> Iterator
             yield repo
     except RecursionError as error:
         raise UserError(
-            f"dvc.yaml or dvc.lock is nested too deeply; {_lock_advice(root)}"
+            f"dvc.yaml or dvc.lock is nested too deeply. {_lock_advice(root)}"
         ) from error
     except (DvcException, OSError) as error:
         # A full disk, for example, gets a message of its own; other errors keep DVC's message.
         text = describe_machine_error(error) or str(error)
-        raise UserError(f"{text}{_advice_for(text, root)}") from error
+        sentences = [text.removesuffix("."), *_advice_for(text, root)]
+        raise UserError(". ".join(sentences)) from error
 
 
-def _advice_for(text: str, root: Path) -> str:
-    """Return what the user can do about an error of DVC, as text to append to DVC's message.
+def _advice_for(text: str, root: Path) -> Iterator[str]:
+    """Yield sentences that tell the user what to do about an error of DVC.
 
     Args:
         text: DVC's message.
         root: The project's folder.
 
-    Returns:
-        The advice, such as `; remove it, if no other DVC runs here`. It begins with the punctuation
-        that separates it from the message. Empty if there is no advice for the error.
+    Yields:
+        Sentences such as `Remove it, if no other DVC runs here`, without their full stops.
     """
-    advice = ""
     # dvc.lock is damaged: a killed process or a full disk can leave half of the file.
     if re.search(r"dvc\.lock'.*(invalid|corrupted|failed|not valid)", text):
-        advice += f"; {_lock_advice(root)}"
+        yield _lock_advice(root)
     # DVC's list of running processes, .dvc/tmp/rwlock, is damaged.
     if "RWLock-file" in text:
-        advice += "; remove it, if no other DVC runs here"
+        yield "Remove it, if no other DVC runs here"
     if re.search(r"unable to read.*resolved\.json", text, re.IGNORECASE):
-        advice += "; run: git checkout reports/resolved.json"
+        yield "To restore it: git checkout reports/resolved.json"
     if "not a git repository" in text:
-        advice += ": clone the project, or run git init"
-    return advice
+        yield "Clone the project, or run: git init"
 
 
 def _lock_advice(root: Path) -> str:
     """Return what the user can do about a damaged dvc.lock: restore it from Git, or delete it."""
     is_tracked_by_git = bool(git_output(root, "ls-files", "dvc.lock"))
     if is_tracked_by_git:
-        return "run: git checkout dvc.lock, then make reproduce, which uses DVC's run cache"
+        return "Run: git checkout dvc.lock; make reproduce, which uses DVC's run cache"
     return (
-        "git has no copy of it. Run: rm dvc.lock, then make reproduce, which takes what DVC's run "
-        "cache has and repeats other stages"
+        "Git has no copy of dvc.lock. Run: rm dvc.lock; make reproduce, which takes outputs from "
+        "DVC's run cache where it can and repeats the remaining stages"
     )
 
 

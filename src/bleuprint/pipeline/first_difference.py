@@ -79,7 +79,7 @@ def _causes(
         second_stage: The stage in the second run; empty if dvc.lock does not record it there.
     """
     if not second_stage:
-        yield "no such stage there"
+        yield "the stage did not run there"
         return
     yield from _changed_parameters(first_stage, second_stage)
     all_outputs = set[str]()

@@ -310,7 +310,7 @@ def _setting(settings: Mapping[str, Any], key: str, stage_name: str) -> Any:
     value: Any = settings
     for name in key.split("."):
         if not isinstance(value, Mapping) or name not in value:
-            raise UserError(f"{RESOLVED} has no {key} for {stage_name}. Run: dvc repro resolve")
+            raise UserError(f"{RESOLVED} lacks {key} for {stage_name}. Run: dvc repro resolve")
         value = value[name]
     return value
 

@@ -30,7 +30,7 @@ from bleuprint.training.fingerprints import Fingerprints, work_folder
 from bleuprint.training.job import job_for_run
 
 # The reason to run a stage that dvc.lock does not record.
-_NEW = "has not finished here yet"
+_NEW = "it has not finished here yet"
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _reason_to_run(
                 # The path is reports/resolved.json. DVC reports the keys that have changed in it:
                 # {"systems.tiny.train": "modified"}.
                 first_key = next(iter(state))
-                return f"{_start_of_reason(first_key)} changed"
+                return _describe_change(first_key)
             if not _contains_any(path, rewritten_inputs):
                 return f"{path} has changed"
         for path, state in change.get("changed outs", {}).items():
@@ -233,7 +233,7 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
         root: The project's folder.
 
     Returns:
-        A text such as `is new under this name; its training is in work/... already`; None if there
+        A text such as `it has a new name; its training is in work/... already`; None if there
         is no such folder, or if the training data does not exist yet.
     """
     # An error here means that the data is missing. The stage itself reports it when it runs.
@@ -242,15 +242,15 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
         folder = work_folder(job, Fingerprints.from_job(job))
         if folder.is_dir():
             relative_path = folder.relative_to(environment.project_root())
-            return f"is new under this name; its training is in {relative_path} already"
+            return f"it has a new name; its training is in {relative_path} already"
     return None
 
 
-def _start_of_reason(key: str) -> str:
-    """Return the start of the sentence `... changed` about a setting, code or user's file.
+def _describe_change(key: str) -> str:
+    """Return the sentence that a setting, the code of a stage, or a user's file has changed.
 
-    Examples: `code.train` -> `its code has`; `inputs.own` -> `files of own in inputs/ have`;
-    `runs.tiny.own.train` -> `systems.tiny.own.train has`.
+    Examples: `code.train` -> `its code has changed`; `inputs.own` -> `files of own in inputs/ have
+    changed`; `runs.tiny.own.train` -> `systems.tiny.own.train has changed`.
 
     Args:
         key: The key in reports/resolved.json: `code.STAGE` for the hash of a stage's code,
@@ -258,8 +258,8 @@ def _start_of_reason(key: str) -> str:
     """
     section, _, name = key.partition(".")
     if section == "code":
-        return "its code has"
+        return "its code has changed"
     if section == "inputs":
-        return f"files of {name} in inputs/ have"
+        return f"files of {name} in inputs/ have changed"
     # The settings of a run, runs.SYSTEM.CORPUS, come from systems.SYSTEM in params.yaml.
-    return f"{key.replace('runs.', 'systems.', 1)} has"
+    return f"{key.replace('runs.', 'systems.', 1)} has changed"

@@ -146,7 +146,7 @@ def _announce_wait_or_raise(runner: Runner, should_wait: bool) -> None:
         raise UserError(
             f"{runner.busy_message()}. Start this again when it has ended. {runner.stop_advice()}"
         )
-    print_message(f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note")
+    print_message(f"{runner.busy_message()}. Waiting until it ends. {runner.stop_advice()}", "note")
 
 
 def _holder_of(lock: FileLock, description_file: Path) -> Runner:
@@ -339,7 +339,7 @@ def _announce_long_wait_for_dvc(root: Path) -> None:
         if time.monotonic() > note_time:
             runner = _runner_of_process(process)
             print_message(
-                f"{runner.busy_message()}: waiting until it ends. {runner.stop_advice()}", "note"
+                f"{runner.busy_message()}. Waiting until it ends. {runner.stop_advice()}", "note"
             )
             return
         time.sleep(0.1)

@@ -88,7 +88,7 @@ def _print_stages_to_run_again(outdated: Collection[str], root: Path) -> None:
     to_run_again = [name for name in changed_stages(root) if name in outdated]
     if to_run_again:
         print_message(
-            "stages that were not recorded, since an input has changed after their start: "
+            "DVC did not record these stages, since an input changed after they started: "
             f"{', '.join(to_run_again)}. To run them again: make reproduce",
             "note",
         )

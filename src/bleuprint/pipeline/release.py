@@ -104,9 +104,7 @@ def _check_output(output: Path) -> None:
     if not output.exists():
         return
     if not output.is_dir() or any(output.iterdir()):
-        raise UserError(
-            f"{output}: exists already, and is not an empty folder. Name another folder"
-        )
+        raise UserError(f"{output} exists already and is not an empty folder. Name another folder")
 
 
 def _check_names(settings: Settings, system: str | None, corpus: str | None) -> None:
@@ -187,7 +185,7 @@ def _check_links(runs: Sequence[Run]) -> None:
         target = path.resolve()
         if not any(target.is_relative_to(folder) for folder in allowed_folders):
             raise UserError(
-                f"{path}: leads to {target}, outside the project. Replace the link by a file or "
+                f"{path} leads to {target}, outside the project. Replace the link by a file or "
                 "folder that may be published"
             )
 
@@ -197,7 +195,8 @@ def _check_up_to_date() -> None:
     changed = list(changed_stages())
     if changed:
         raise UserError(
-            f"{changed[0]} is out of date: dvc status shows what has changed. Run: make reproduce"
+            f"{changed[0]} is out of date. To see what has changed: dvc status. To update it: make "
+            "reproduce"
         )
 
 
@@ -215,8 +214,8 @@ def _committed_code() -> str | None:
     if has_edits:
         short_hash = commit[:12]
         raise UserError(
-            f"src, stages or dvc.yaml differs from the commit {short_hash}: commit the changes "
-            "first (git status), then run the same command again"
+            f"src, stages or dvc.yaml differs from the commit {short_hash}. Commit the changes "
+            "(git status lists them), then run the same command again"
         )
     return commit
 

@@ -37,14 +37,14 @@ def check_release(folder: Path) -> None:
     """
     reports = folder / "reports"
     if reports.is_symlink():
-        raise UserError(f"{reports}: is a link to {reports.readlink()}. Name that folder instead")
+        raise UserError(f"{reports} is a link to {reports.readlink()}. Name that folder instead")
     checksum_file = folder / CHECKSUM_FILE
     card = folder / CARD
     sha256_of_list = _sha256_of_list_in(card)
     # `lexists` is also true for a broken link, which is refused below when the file is read.
     if not os.path.lexists(checksum_file):
         if sha256_of_list is not None:
-            raise UserError(f"{checksum_file}: no such file, although {card} names it: {REMEDY}")
+            raise UserError(f"{checksum_file}: no such file, although {card} names it. {REMEDY}")
         return
     checksums = read_checksums(checksum_file)
     _check_checksum_list(checksum_file, checksums, sha256_of_list)
@@ -52,7 +52,7 @@ def check_release(folder: Path) -> None:
     for name, sha256 in checksums.items():
         path = folder / name
         if not path.is_file() or sha256_of(path) != sha256:
-            raise UserError(f"{path}: not the file that {CHECKSUM_FILE} names: {REMEDY}")
+            raise UserError(f"{path} is missing or differs from {CHECKSUM_FILE}. {REMEDY}")
 
 
 def _check_checksum_list(
@@ -74,7 +74,7 @@ def _check_checksum_list(
             reason = f"it does not list {CARD}, and {CARD} does not name it"
             raise DamagedFile(checksum_file, reason, REMEDY)
     elif sha256_of(checksum_file) != sha256_of_list:
-        raise DamagedFile(checksum_file, f"its SHA-256 is not the one in {CARD}", REMEDY)
+        raise DamagedFile(checksum_file, f"its SHA-256 differs from the one in {CARD}", REMEDY)
 
 
 def _sha256_of_list_in(card: Path) -> str | None:
@@ -106,7 +106,7 @@ def _check_nothing_added(folder: Path, checksums: dict[str, str]) -> None:
     for path in _release_files(folder):
         name = path.relative_to(folder).as_posix()
         if name not in expected_names:
-            raise UserError(f"{path}: {CHECKSUM_FILE} does not list it. Remove it, or {REMEDY}")
+            raise UserError(f"{path}: {CHECKSUM_FILE} does not list this file. Remove it")
 
 
 def _release_files(folder: Path) -> Iterator[Path]:
@@ -123,7 +123,7 @@ def _files_below(path: Path) -> Iterator[Path]:
         UserError: An item is something else: a link to a folder, a broken link, a pipe or a device.
     """
     if path.is_symlink() and not path.is_file():
-        raise UserError(f"{path}: is a link to {path.readlink()}, not a file: {REMEDY}")
+        raise UserError(f"{path} is a link to {path.readlink()}, not a file. {REMEDY}")
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         for inner_path in sorted(path.iterdir()):
@@ -131,4 +131,4 @@ def _files_below(path: Path) -> Iterator[Path]:
     elif stat.S_ISREG(mode):
         yield path
     else:
-        raise UserError(f"{path}: a pipe or device, not a file: {REMEDY}")
+        raise UserError(f"{path} is a pipe or device, not a file. {REMEDY}")

@@ -114,7 +114,9 @@ def _slurm_output(*command: str) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except FileNotFoundError:
-        raise UserError(f"{command[0]}: not installed; is this a login node?") from None
+        raise UserError(
+            f"{command[0]} is not installed here. Run snakemake on a login node"
+        ) from None
     except subprocess.CalledProcessError as error:
         # The error text on one line.
         reason = " ".join(error.stderr.split())

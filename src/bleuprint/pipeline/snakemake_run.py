@@ -295,7 +295,9 @@ class Jobs:
             runner = other_runner()
             if runner is None:
                 raise
-            raise UserError(f"{runner.busy_message()}. Ask again when it has ended.") from error
+            raise UserError(
+                f"{runner.busy_message()}. Run the same command when it has ended"
+            ) from error
         if not self._is_real_run():
             _announce_other_runner()
         # This call takes time, and is skipped in most runs: they have no unrecorded stages.
@@ -363,7 +365,7 @@ def _announce_other_runner() -> None:
     runner = other_runner()
     if runner is not None:
         print_message(
-            f"{runner.busy_message()}. What a dry run shows may change until it ends.", "note"
+            f"{runner.busy_message()}. What a dry run shows may change until it ends", "note"
         )
 
 

@@ -135,7 +135,7 @@ def _parse_run(
     run = Run(system, corpus, int(seed))
     if _is_excluded(run, existing_runs):
         _write_empty_outputs(run)
-        print(f"params.yaml has no run of {run} for this stage: nothing to do")
+        print(f"nothing to do: params.yaml has no run of {run} for this stage")
         sys.exit()
     return run
 

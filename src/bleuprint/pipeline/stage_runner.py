@@ -33,7 +33,7 @@ from bleuprint.pipeline.stage_process import (
     terminate_stages,
 )
 from bleuprint.runtime.errors import Interrupted, print_message
-from bleuprint.runtime.machine_errors import describe_machine_error, explain_kill
+from bleuprint.runtime.machine_errors import add_kill_reason, describe_machine_error
 
 # Writing dvc.lock takes half a second. It is written after each stage that took longer than this,
 # and at the end of the run. After a kill, DVC's run cache still contains what dvc.lock lacks.
@@ -149,7 +149,9 @@ class _StageRunner:
                     self._start_stages(pool)
             except KeyboardInterrupt:
                 terminate_stages()
-                raise Interrupted("stopped: the same command continues from here") from None
+                raise Interrupted(
+                    "stopped. To continue from here, run the same command again"
+                ) from None
             except Exception:
                 # An error of this process, for example of `announce` if standard output is closed.
                 # The stages that run are not to blame: wait for them and save their results.
@@ -293,8 +295,10 @@ class _StageRunner:
                 status = 1
         elif status > SIGNAL_STATUS_BASE:
             signal_number = status - SIGNAL_STATUS_BASE
-            reason = explain_kill() if signal_number == signal.SIGKILL else ""
-            print_message(f"{name}: ended by signal {signal_number}{reason}")
+            message = f"{name}: ended by signal {signal_number}"
+            if signal_number == signal.SIGKILL:
+                message = add_kill_reason(message)
+            print_message(message)
         self._status = max(self._status, status)
         # Writing dvc.lock takes half a second, so short stages wait for the end of the run.
         if time.monotonic() - running.start_seconds > _MIN_SECONDS_TO_RECORD:

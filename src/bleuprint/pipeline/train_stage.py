@@ -208,7 +208,7 @@ def _check_equal_inputs(job: Job, fingerprints: Fingerprints, group: Group) -> N
         file_text = f" ({file} differs)" if file else ""
         raise UserError(
             f"{group.process_names()[rank]} does not have the same {name} as process 0"
-            f"{file_text}: processes train together from one folder, or from identical copies"
+            f"{file_text}. Start all processes in one folder, or in identical copies of it"
         )
 
 
@@ -296,8 +296,8 @@ def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
                 line_number = int(lengths.argmax()) + 1
                 raise UserError(
                     f"corpus {job.run.corpus}: line {line_number} of {set_name}.{language} has "
-                    f"{longest} tokens with EOS, and {limit_name} of {job.run.system} is {limit}: "
-                    "raise it, or lower filter.length.max"
+                    f"{longest} tokens with EOS, but {limit_name} of {job.run.system} is {limit}. "
+                    f"Raise {limit_name}, or lower filter.length.max"
                 )
 
 
@@ -326,15 +326,15 @@ def _check_update_size(job: Job, corpus: BinaryCorpus) -> None:
         unit = "target token" if is_in_tokens else "pair"
         raise UserError(
             f"corpus {job.run.corpus}: train has {counted(text_size, unit)}, less than one update "
-            f"of {job.run.system}: {_update_size_advice(job, corpus, text_size)}"
+            f"of {job.run.system}. {_update_size_advice(job, corpus, text_size)}"
         )
     updates = train.update_limit(target_tokens, pair_count)
     try:
         job.system.check_average(updates)
     except ValueError as error:
         raise UserError(
-            f"{job.run.system} on {job.run.corpus}: train.max_epochs {train.max_epochs} are "
-            f"at most {counted(updates or 0, 'update')}, too few: {error}"
+            f"{job.run.system} on {job.run.corpus}: train.max_epochs {train.max_epochs} gives too "
+            f"few updates ({updates or 0:,}): {error}"
         ) from None
 
 
@@ -348,7 +348,7 @@ def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
             an update: target tokens or sentence pairs.
 
     Returns:
-        A text such as `lower train.tokens_per_update (4096) to 120, for example`.
+        A sentence such as `Lower train.tokens_per_update (4096) to 120, for example`.
     """
     train = job.system.train
     setting, update_size = train.update_size
@@ -363,8 +363,8 @@ def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
     suggested_size = max(text_size // 10, smallest_size)
     if suggested_size > text_size:
         # The source may have a sentence that is longer than all target sentences together.
-        return "set sentences_per_update: 1"
-    advice = f"lower train.{setting} ({update_size})"
+        return "Set sentences_per_update: 1"
+    advice = f"Lower train.{setting} ({update_size})"
     if is_in_tokens and train.max_tokens > suggested_size:
         advice += f" and train.max_tokens ({train.max_tokens})"
     return f"{advice} to {suggested_size}, for example"

@@ -26,7 +26,7 @@ _OWN_NAME = "here"
 # How many causes of a difference are named, and how many groups of differing results.
 _MAX_CAUSES = 3
 _MAX_GROUPS = 3
-_VALID_NAMES = "give a results.json, a release, a folder with reports/ or a commit"
+_VALID_NAMES = "Name a results.json, a release, a folder with reports/ or a commit"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def open_report(name: str) -> Report:
             other, or a file of a release has been changed.
     """
     if not name.strip():
-        raise UserError("the name of the other report is empty: is a variable not set?")
+        raise UserError("the name of the other report is empty. Is a variable not set?")
     path = Path(name)
     if not path.exists():
         # The name must be a commit. Its files are written to a temporary folder.
@@ -89,7 +89,7 @@ def open_report(name: str) -> Report:
     if is_in_reports:
         check_release(root)
     if results.exists() and RESULTS.exists() and results.samefile(RESULTS):
-        raise UserError(f"{name}: leads to the results of this project: {_VALID_NAMES}")
+        raise UserError(f"{name} leads to the results of this project. {_VALID_NAMES}")
     return _read_report(name, results, root)
 
 
@@ -180,8 +180,8 @@ def compare_reports(first: Report, second: Report) -> Verification:
     pairs, not_compared_metrics = compare_records(first.records, second.records)
     if not pairs:
         raise UserError(
-            f"{second.name}: another experiment: no system, corpus, seed and test set in common "
-            f"with {first.name}"
+            f"{second.name} and {first.name} are different experiments: they have no system, "
+            "corpus, seed and test set in common"
         )
     differing = [pair for pair in pairs if not pair.is_same]
     same_results = counted(len(pairs) - len(differing), "result")
@@ -191,7 +191,7 @@ def compare_reports(first: Report, second: Report) -> Verification:
     lines = [first_line]
     if first.name == _OWN_NAME and _is_only_committed():
         lines.append(
-            "here, reports/ is as committed: nothing has run since. To run: make reproduce"
+            "here, nothing has run: reports/ is the committed version. To run: make reproduce"
         )
     only_in_first = len(first.records.runs) - len(pairs)
     only_in_second = len(second.records.runs) - len(pairs)
@@ -265,8 +265,8 @@ def _stage_and_causes(first: Report, second: Report, pair: ResultPair) -> str:
         causes += pair.environment(are_portable)
     if not causes:
         return (
-            f"from {stage} on: nothing that is recorded differs: another machine or library, "
-            "or an edited file"
+            f"from {stage} on: all recorded inputs are the same. The cause may be another machine "
+            "or library, or an edited file"
         )
     return f"from {stage} on: {list_first(causes, _MAX_CAUSES, separator='; ')}"
 

@@ -158,7 +158,9 @@ def _parse_argument(text: str) -> _Argument:
     row_name, at_sign, revision = text.partition("@")
     system, _, corpus = row_name.partition(",")
     if not system and not at_sign:
-        raise UserError(f"{text!r}: names no system. Write SYSTEM, SYSTEM@REVISION or @REVISION")
+        raise UserError(
+            f"{text!r} does not name a system. Write SYSTEM, SYSTEM@REVISION or @REVISION"
+        )
     if row_name and at_sign and not revision.strip():
         raise UserError(f"{text!r}: the revision after the @ is missing. Is a variable not set?")
     return _Argument(system, corpus.strip(), revision)
@@ -182,7 +184,7 @@ def _open_report(revision: str) -> tuple[Settings, frame.Records]:
     with revision_files(revision, (RESOLVED, frame.RESULTS)) as root:
         settings = load_resolved_settings(root)
         records = frame.load(root)
-        remedy = f"name a revision whose results are of its {RESOLVED}"
+        remedy = f"Name a revision that contains the results of its {RESOLVED}"
         check_settings(records, settings, root / frame.RESULTS, remedy)
         return settings, records
 
@@ -193,7 +195,7 @@ def compare_systems(
     """Yield how two systems differ, as lines and tables: in settings, scores and sentences.
 
     Only seeds and test sets that both systems have are compared. Sentences are shown only if the
-    user chose a corpus and both reports are those of the working tree: Git stores no translations.
+    user chose a corpus and both reports come from the working tree: Git stores no translations.
 
     Args:
         first: The first system, with its report.
@@ -205,18 +207,18 @@ def compare_systems(
     """
     names = f"{first} and {second}"
     if str(first) == str(second):
-        raise UserError(f"{first}: cannot be compared with itself. Name another system or revision")
+        raise UserError(f"{first} cannot be compared with itself. Name another system or revision")
     seeds = [seed for seed in first.settings.seeds if seed in second.settings.seeds]
     if not seeds:
-        raise UserError(f"{names}: have no seed in common, so no runs can be paired")
+        raise UserError(f"{names} have no seed in common, so no runs can be paired")
     pairs = _pair_scores(first.scores(seeds), second.scores(seeds))
     if not pairs:
-        raise UserError(f"{names}: have no test set in common, so their scores do not compare")
+        raise UserError(f"{names} have no test set in common, so their scores cannot be compared")
     first_settings, second_settings = _settings_to_compare(first, second, pairs)
     are_settings_equal = first_settings == second_settings
     are_results_equal = all(pair.have_same_lines and pair.have_same_translations for pair in pairs)
     if are_settings_equal and are_results_equal:
-        yield f"{names}: nothing differs: settings, translations, scores"
+        yield f"{names} have the same settings, translations and scores"
         return
     yield names
     yield from settings_comparison(first_settings, second_settings, [str(first), str(second)])
@@ -250,7 +252,7 @@ def _settings_to_compare(
 
 
 def _are_in_working_tree(first: ReportedSystem, second: ReportedSystem) -> bool:
-    """Return whether both reports are those of the working tree, where their files can be read."""
+    """Return whether both reports come from the working tree, where their files can be read."""
     return not first.revision and not second.revision
 
 

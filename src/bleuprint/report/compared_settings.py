@@ -51,7 +51,7 @@ def _settings_on_corpus(
         system: The system, with its report.
         corpus_name: The corpus that the system is trained on.
         are_trained: Whether both compared systems are trained. Otherwise one of them has no
-            settings, so the settings of systems are left out.
+            settings, and only corpus and seeds are compared.
     """
     settings = system.settings
     system_settings = None
@@ -100,7 +100,7 @@ def settings_comparison(
         if first_value != second_value:
             rows.append((key, first_value, second_value))
     if not rows:
-        yield "the same: settings"
+        yield "The settings are the same."
         return
     yield "\nSettings"
     yield text_table(["settings"], heads, rows)

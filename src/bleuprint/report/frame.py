@@ -21,7 +21,7 @@ from bleuprint.scoring.minimum_for_test import MIN_SENTENCES
 
 REPORTS = Path("reports")
 RESULTS = REPORTS / "results.json"
-_REMEDY = "run: make reproduce"
+_REMEDY = "Run: make reproduce"
 
 # The columns of `Records.to_frame` with their meanings and units.
 COLUMNS: dict[str, str] = dict(pd.read_csv(Path(__file__).with_name("columns.csv")).to_numpy())
@@ -144,7 +144,7 @@ def _remove_tests_of_few_sentences(runs: pd.DataFrame, metrics: pd.DataFrame) ->
         metrics: The table of metrics in results.json.
 
     Returns:
-        The metrics; those of short test sets have NaN in the columns of tests.
+        The metrics. On short test sets, the columns of significance tests are NaN.
     """
     seed_count = runs.groupby(SYSTEM_AND_TEST).seed.transform("nunique")
     is_external = runs.training_sha256.isna()

@@ -50,7 +50,7 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
     Args:
         records: The results of the experiment, as results.json stores them.
         root: The project's folder. Its files say which training runs ended early, and what BLEU a
-            perfect translation reaches. If it is None, the notes on these are left out.
+            perfect translation reaches. If it is None, the notes on these are skipped.
     """
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "

@@ -182,8 +182,8 @@ def _keep_best_rows(
 ) -> Parts:
     """Return the tables with only their most important rows, and the lines below them.
 
-    To save room, the columns of human agreement are removed. If rows are left out, a line says how
-    many.
+    To save room, the columns of human agreement are removed. A line says how many rows are not
+    shown.
 
     Args:
         tables: The BLEU tables of the test sets, by name.

@@ -111,7 +111,7 @@ def _have_paired_statistics(seed_pairs: Sequence[tuple[MetricValue, MetricValue]
     """Return whether two systems have statistics of a metric for the same lines or documents.
 
     The value of a metric stores statistics, such as the number of matched n-grams, for each line or
-    document. A test pairs those of two systems, so both must have the same number of them. The
+    document. A test pairs the statistics of two systems, so both must have the same number. The
     numbers of documents differ if the systems were scored with different document boundaries.
 
     Args:

@@ -101,7 +101,7 @@ def _table_and_counts(
 
     Args:
         scores: The scores on the test set.
-        pivot_columns: The columns. Those without a score are left out.
+        pivot_columns: The columns. Columns without a score are skipped.
         text_of: A function that returns the text of a score.
         unit: What is counted, such as `lines`; empty to count nothing.
 

@@ -24,7 +24,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
 from bleuprint.scoring.metrics import METRICS
 
-_REMEDY = "run: make reproduce, or if it runs nothing: dvc repro --force --single-item report"
+_REMEDY = "Run: make reproduce. If that runs nothing, run: dvc repro --force --single-item report"
 
 
 def collect(settings: Settings, root: Path = Path()) -> Records:
@@ -243,7 +243,7 @@ def check_settings(records: Records, settings: Settings, path: Path, remedy: str
         UserError: The settings differ.
     """
     if not _have_settings(records, settings):
-        raise UserError(f"{path}: was made with another params.yaml; {remedy}")
+        raise UserError(f"{path} was computed with another params.yaml. {remedy}")
 
 
 def _have_settings(records: Records, settings: Settings) -> bool:

@@ -157,7 +157,7 @@ class _RowChecks:
         for row_number, row in enumerate(rows):
             run = _RunAndTest(row["system"], row["corpus"], row["seed"], row["test"])
             if run in row_numbers:
-                self.fail(f"field runs.{row_number}: a second row of the same run")
+                self.fail(f"field runs.{row_number} repeats an earlier run")
             row_numbers[run] = row_number
             # Only external systems have a description.
             is_external = row["about"] is not None
@@ -198,9 +198,9 @@ class _RowChecks:
             group = row["group"]
             run = _RunAndTest(row["system"], row["corpus"], row["seed"], row["test"])
             if run not in row_numbers:
-                self.fail(f"{field}: runs contains no row of this run")
+                self.fail(f"{field}: runs lacks a row of this run")
             if (run, metric, group) in known_metrics:
-                self.fail(f"{field}: a second {metric} of the same run")
+                self.fail(f"{field} repeats {metric} of an earlier row")
             known_metrics.add((run, metric, group))
             is_over_all_lines = group == ""
             if metric == "bleu" and is_over_all_lines:

@@ -65,7 +65,7 @@ def _resolve_revision(revision: str) -> tuple[str, str]:
             root = str(repo.root_dir)
     except (SCMError, DvcException) as error:
         raise UserError(
-            f"{revision}: no Git revision, DVC experiment, file or folder: {error}; list them by: "
-            "git log, or dvc exp show"
+            f"{revision} is not a Git revision, DVC experiment, file or folder: {error}. To list "
+            "them: git log, or dvc exp show"
         ) from None
     return root, commit

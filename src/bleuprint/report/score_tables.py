@@ -1,7 +1,7 @@
 """The tables of scores, from the score frame: one per test set, or all test sets side by side.
 
 Columns of scores follow from the metrics that were measured. pivot_tables.py makes the tables with
-one metric or group of lines per column, and cost_columns.py those of training cost.
+one metric or group of lines per column, and cost_columns.py the columns of training cost.
 """
 
 from collections.abc import Mapping, Sequence

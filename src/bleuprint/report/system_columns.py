@@ -175,8 +175,8 @@ def _reasons_not_tested(systems: pd.DataFrame) -> list[str]:
     """Return for each system why its difference from the baseline is not tested.
 
     Args:
-        systems: A row for each system and test set, with the name of its table row and, in the
-            column `baseline`, that of the system that it is compared with.
+        systems: A row for each system and test set, with the name of its table row. The column
+            `baseline` contains the row name of the system that it is compared with.
 
     Returns:
         A reason for each row; empty if the difference is tested, and for the baseline itself.

@@ -124,7 +124,7 @@ def _read_costs_csv(path: Path) -> pd.DataFrame:
     """
     key_dtypes = dict.fromkeys(_TRAINING_KEY, "str")
     key_dtypes["seed"] = "int64"
-    with report_as_damage(path, f"run: make reproduce, or restore it: git checkout {path}"):
+    with report_as_damage(path, f"Run: make reproduce. Or restore it: git checkout {path}"):
         check_regular_file(path)
         costs = pd.read_csv(
             path,

@@ -65,8 +65,8 @@ class Results:
         # The run was trained, but with other settings.
         stage = settings.stage("train", *run)
         raise UserError(
-            f"{path}: out of date: params.yaml has changed since. Run: make reproduce. If that "
-            f"runs nothing: dvc repro --force --single-item {stage}"
+            f"{path} is out of date: params.yaml has changed since. Run: make reproduce. If that "
+            f"runs nothing, run: dvc repro --force --single-item {stage}"
         )
 
     @classmethod
@@ -151,7 +151,7 @@ class Results:
         """
         if test not in self.scores:
             path = self.path / SCORES_FILE
-            raise UserError(f"{path}: no test set {test!r} for {self.run}; run: make reproduce")
+            raise UserError(f"{path}: no test set {test!r} for {self.run}. Run: make reproduce")
         return self.scores[test]
 
     def metrics(self, test: str) -> Mapping[tuple[str, str], MetricValue]:
@@ -206,7 +206,9 @@ class Results:
         """
         files = self.files(test)
         if not files.hypotheses.exists():
-            raise UserError(f"{files.hypotheses}: no such file; run: make reproduce, or dvc pull")
+            raise UserError(
+                f"{files.hypotheses}: no such file. Run: make reproduce. Or download it: dvc pull"
+            )
         expected_hashes = {
             "sources": scores["sources"],
             "references": scores["references"],
@@ -215,7 +217,7 @@ class Results:
         for name, file in files._asdict().items():
             if file.exists() and sha256_of(file) != expected_hashes[name]:
                 raise UserError(
-                    f"{file}: has changed since {self.run} was scored; run: make reproduce"
+                    f"{file} has changed since {self.run} was scored. Run: make reproduce"
                 )
 
     def checked_scores(self) -> tuple[dict[str, SetScores], str]:
@@ -268,4 +270,6 @@ class Results:
 
 def _missing_result(path: Path, run: Run) -> UserError:
     """Return the error of a run without a result."""
-    return UserError(f"{path}: no such file: no result yet for {run}; run: make reproduce")
+    return UserError(
+        f"{path}: no such file, so there is no result yet for {run}. Run: make reproduce"
+    )

@@ -68,8 +68,8 @@ def _add_model_scores(
         differing_hash = _first_differing_hash(model_scores, set_scores, model_sha256)
         if model_scores is None or differing_hash:
             raise UserError(
-                f"{path}: {test} has other {differing_hash} than {SCORES_FILE} or params.yaml; "
-                f"run: dvc repro --force --single-item {stage}"
+                f"{path}: {differing_hash} of {test} differs from {SCORES_FILE} or params.yaml. "
+                f"Run: dvc repro --force --single-item {stage}"
             )
         set_scores["metrics"] += model_scores["metrics"]
 
@@ -132,14 +132,14 @@ def _describe_wrong_statistics(value: MetricValue) -> str:
     if not rows:  # Some metrics have no statistics.
         return ""
     if value["metric"] not in METRICS:
-        return f"{value['metric']!r} is a metric without statistics"
+        return f"the metric {value['metric']!r} must not have statistics"
     # A row is a text such as "12 7 3 1", whose numbers are separated by single spaces.
     row_length = rows[0].count(" ") + 1
     for number, row in enumerate(rows):
         if not _WHOLE_NUMBERS.fullmatch(row):
             return f"row {number} is not a list of whole numbers"
         if row.count(" ") + 1 != row_length:
-            return f"row {number} has another length than row 0"
+            return f"row {number} and row 0 differ in length"
     metric = METRICS[value["metric"]]
     # Try to compute the metric from the first row. This fails if the row has too few or too many
     # numbers for the metric.
@@ -149,5 +149,5 @@ def _describe_wrong_statistics(value: MetricValue) -> str:
         with np.errstate(all="ignore"):
             metric.overall_value(parse_statistics(first_row))
     except (ValueError, LookupError):
-        return f"rows of {row_length} numbers are not those of {value['metric']}"
+        return f"{value['metric']} cannot be computed from rows of {row_length} numbers"
     return ""

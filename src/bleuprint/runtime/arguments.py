@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-_EMPTY_PROBLEM = "is empty: is a variable not set?"
+_EMPTY_PROBLEM = "is empty. Is a variable not set?"
 
 
 def describe_empty_argument(arguments: Sequence[str], command: str = "") -> str:

@@ -9,7 +9,7 @@ from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.runtime.regular_files import read_bytes, sha256_of
 
 CHECKSUM_FILE = "SHA256SUMS"
-REMEDY = "get the release again"
+REMEDY = "Get the release again"
 # A line "HASH  NAME", "HASH *NAME" (of --binary), or "HASH NAME" (of the BSDs). A backslash before
 # the hash says that the name is escaped.
 _LINE = re.compile(

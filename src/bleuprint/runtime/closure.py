@@ -2,8 +2,8 @@
 
 A stage runs again when its code changes. Its code is the *closure* of its script: the script in
 stages/, the modules of the package that the script imports, those that these modules import, and so
-on, with the data files beside them. Modules that decide no result are left out; the constants below
-name them.
+on, with the data files beside them. Modules that do not affect results are excluded; the constants
+below name them.
 
 The fingerprint of a closure is a hash of its syntax trees, in which comments, docstrings and
 formatting do not count. DVC compares it as a key of reports/resolved.json.

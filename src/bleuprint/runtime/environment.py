@@ -27,8 +27,9 @@ from bleuprint.runtime.secrets import has_secret
 # end.
 RUNNER_LOGS = "BLEUPRINT_RUNNER_LOGS"
 NETRC_ADVICE = (
-    "it would be in dvc.lock and reports; put the line `machine HOST login USER password PASSWORD` "
-    "in ~/.netrc, or in the file that NETRC names, or download the file yourself and name its path"
+    "The file dvc.lock and the reports would show it. Put the line `machine HOST login USER "
+    "password PASSWORD` in ~/.netrc, or in the file that NETRC names. Or download the file "
+    "yourself and name its path"
 )
 _DEFAULT_TIMEOUT_SECONDS = 300
 
@@ -50,7 +51,7 @@ def mirror() -> str | None:
     """
     folder_or_url = nonempty_variable("BLEUPRINT_MIRROR")
     if folder_or_url is not None and has_secret(folder_or_url):
-        raise UserError(f"BLEUPRINT_MIRROR holds a user name, password or key: {NETRC_ADVICE}")
+        raise UserError(f"BLEUPRINT_MIRROR contains a user name, password or key. {NETRC_ADVICE}")
     return folder_or_url
 
 
@@ -97,7 +98,7 @@ def _positive_number(name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise UserError(f"{name} is {text!r}: it must be a whole number from 1")
+        raise UserError(f"{name} is {text!r}. It must be a whole number from 1")
     return int(text)
 
 
@@ -124,7 +125,7 @@ def launcher_number(
         if number >= lowest and (highest is None or number <= highest):
             return number
     limits = f"from {lowest}" if highest is None else f"from {lowest} to {highest}"
-    raise UserError(f"{name} is {text!r}: it must be a whole number {limits}")
+    raise UserError(f"{name} is {text!r}. It must be a whole number {limits}")
 
 
 def has_gpu() -> bool:

@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError
 # The error number in messages of Python, of libraries in Rust (safetensors), and of torch.
 _ERROR_NUMBER = re.compile(r"\[Errno (\d+)\]|\(os error (\d+)\)|^unable to open file .* \((\d+)\)$")
 # What to do about a damaged output of the pipeline: DVC sees that it differs, and makes it again.
-RERUN = "run: make reproduce"
+RERUN = "Run: make reproduce"
 
 
 class DamagedFile(UserError):
@@ -28,11 +28,11 @@ class DamagedFile(UserError):
         Args:
             path: The file.
             problem: What is wrong, such as "field seeds is missing".
-            remedy: What the user should do.
+            remedy: What the user should do, as a sentence without its full stop.
         """
-        # The messages of libraries may end with a line break.
-        problem_line = " ".join(problem.split())
-        super().__init__(f"{path} is damaged: {problem_line}; {remedy}")
+        # The messages of libraries may end with a full stop or a line break.
+        problem_line = " ".join(problem.split()).removesuffix(".")
+        super().__init__(f"{path} is damaged: {problem_line}. {remedy}")
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def name_in_errors(path: Path) -> Iterator[None]:
         # Messages of safetensors about damaged content contain this word.
         is_safetensors_error = "deserializing" in str(error)
         if is_safetensors_error:
-            remedy = "get an intact copy, or run: make reproduce"
+            remedy = "Get an intact copy, or run: make reproduce"
             raise DamagedFile(path, str(error), remedy) from None
         raise
 

@@ -84,9 +84,9 @@ def read_json_object(
     try:
         content = read_json(path, remedy)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; {remedy}") from None
+        raise UserError(f"{path}: no such file. {remedy}") from None
     if not isinstance(content, dict):
-        raise DamagedFile(path, "it contains no JSON object", remedy)
+        raise DamagedFile(path, "its content is not a JSON object", remedy)
     for key in required_keys:
         if key not in content:
             raise DamagedFile(path, f"field {key} is missing", remedy)
@@ -112,7 +112,7 @@ def _parse_json(text: str) -> Any:
         try:
             json.dumps(content, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("it contains half a character, a lone surrogate") from None
+            raise ValueError("it contains a lone surrogate, which is half of a character") from None
     _check_depth(content)
     return content
 
@@ -144,7 +144,7 @@ def _parse_finite_number(digits: str) -> float:
 
 def _refuse_constant(name: str) -> Any:
     """Raise ValueError at NaN and Infinity, which Python reads and JSON does not allow."""
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_depth(content: Any) -> None:

@@ -68,8 +68,8 @@ class FileLock(filelock.FileLock):
         except filelock.Timeout:
             message = f"{holder_message}{self._advice_to_end_holder()}"
         if not should_wait:
-            raise UserError(f"{message}; when it has ended, run the same command again")
-        print_message(f"{message}: waiting for it", "note")
+            raise UserError(f"{message}. When it has ended, run the same command again")
+        print_message(f"{message}. Waiting for it", "note")
         return self.acquire()
 
     def _advice_to_end_holder(self) -> str:
@@ -95,7 +95,7 @@ class FileLock(filelock.FileLock):
                 raise
             folder = Path(self.lock_file).absolute().parent
             raise UserError(
-                f"{folder}: its file system has no locks (flock: {error.strerror}): move the "
-                "project to one that has, or mount this one with them (NFS: with lockd, or "
-                "option local_lock=flock if one machine uses it)"
+                f"{folder}: its file system does not support locks (flock: {error.strerror}). Move "
+                "the project to a file system that does, or mount this one with locks (NFS: with "
+                "lockd, or with local_lock=flock if only one machine uses it)"
             ) from error

@@ -40,10 +40,10 @@ def describe_machine_error(error: BaseException) -> str | None:
     """
     if is_out_of_memory(error):
         message = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        return f"out of memory ({message[:_MAX_MESSAGE_LENGTH]}): {describe_memory()}"
+        return f"out of memory ({message[:_MAX_MESSAGE_LENGTH]}). {describe_memory()}"
     damaged_module = _damaged_module(error)
     if damaged_module is not None:
-        return f"{damaged_module} is damaged, as by a full disk: remove it, then run this again"
+        return f"{damaged_module} is damaged, as by a full disk. Remove it, then run this again"
     if isinstance(error, FileNotFoundError) and error.errno is None:
         # The library safetensors raises this error without a number; its message names the file.
         return str(error)
@@ -53,10 +53,13 @@ def describe_machine_error(error: BaseException) -> str | None:
         # EBADF means that a file descriptor is closed. Our wrappers of the standard streams add a
         # name to errors: the caller has closed such a stream. Without a name, it is a bug.
         return None
-    parts = [error.strerror or os.strerror(error.errno), error.filename]
+    description = error.strerror or os.strerror(error.errno)
+    if error.filename:
+        description += f": {error.filename}"
+    advice = ""
     with suppress(OSError):
-        parts.append(_advice_for_system_error(error.errno, error.filename))
-    return ": ".join(str(part) for part in parts if part)
+        advice = _advice_for_system_error(error.errno, error.filename)
+    return f"{description}. {advice}" if advice else description
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -104,7 +107,7 @@ def _advice_for_system_error(error_number: int, file_name: str | bytes | int | N
         return _advice_for_full_disk(file_name)
     if error_number == errno.EMFILE:
         soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return f"this process may open {soft_limit}: ulimit -n {hard_limit} allows the most"
+        return f"The limit is {soft_limit} files. To raise it, run: ulimit -n {hard_limit}"
     return ""
 
 
@@ -131,7 +134,7 @@ def _advice_for_full_disk(file_name: str | bytes | int | None) -> str:
     while not folder.is_dir():
         folder = folder.parent
     free = format_bytes(shutil.disk_usage(folder).free)
-    return f"{free} free in {folder}: make room there, then run this again"
+    return f"{folder} has {free} free. Make room there, then run this again"
 
 
 def _file_of_standard_output() -> str:
@@ -146,22 +149,22 @@ def _file_of_standard_output() -> str:
 
 
 def describe_memory() -> str:
-    """Describe how much memory the running stage needs and how much this process can have.
+    """Say in a sentence or two how much memory the stage needs and how much this process can get.
 
-    To find this out also takes a little memory. If there is not even so much, the description is
-    "this process can have no more".
+    Finding this out needs a little memory, too. If even this little is not available, the sentence
+    is "This process cannot get more memory".
     """
     try:
         description = _memory_of_machine()
     except (MemoryError, OSError):
-        return "this process can have no more"
+        return "This process cannot get more memory"
     if needed_memory_gb:
-        return f"dvc.yaml counts on {needed_memory_gb:g} GB for this stage; {description}"
+        return f"dvc.yaml reserves {needed_memory_gb:g} GB for this stage. {description}"
     return description
 
 
 def _memory_of_machine() -> str:
-    """Describe the memory of this machine, and the limits for this process.
+    """Return a sentence about the memory of this machine and the limits for this process.
 
     A process can have a limit of its own (`ulimit -v`), and its container or cluster job another.
     """
@@ -171,7 +174,7 @@ def _memory_of_machine() -> str:
     memory = psutil.virtual_memory()
     total = format_bytes(memory.total)
     available = format_bytes(memory.available)
-    description = f"this machine has {total}, {available} of it free"
+    description = f"This machine has {total} of memory ({available} free)"
     process_limit, _hard_limit = resource.getrlimit(resource.RLIMIT_AS)
     if process_limit != resource.RLIM_INFINITY:
         description += f", and this process may use {format_bytes(process_limit)} (ulimit -v)"
@@ -189,22 +192,26 @@ def format_bytes(count: float) -> str:
     return f"{count / 1e9:,.1f} GB"
 
 
-def explain_kill() -> str:
-    """Explain why a process was killed (SIGKILL), if it may have used too much memory.
+def add_kill_reason(event: str) -> str:
+    """Add the likely reason to a message that a process was killed (SIGKILL).
 
     When memory runs out, Linux kills a process and increases a counter (OOM, out of memory). If the
     counter has risen since this program started, this is the likely reason.
 
+    Args:
+        event: What happened, such as "a worker process was killed".
+
     Returns:
-        The end of a message, beginning with a comma or a semicolon; empty if the count is the same.
+        The message, without a full stop at its end; only `event` if the counter has not risen.
     """
     if _oom_kills(_OOM_COUNTS) <= _OOM_KILLS_BEFORE:
-        return ""
+        return event
     if _OOM_COUNTS == _MACHINE_COUNTS:
         # These are counts of the whole machine, so the process may be another user's.
-        memory = describe_memory()
-        return f"; the kernel killed a process on this machine for lack of memory: {memory}"
-    return f", by the kernel for lack of memory: {describe_memory()}"
+        reason = "The kernel killed a process on this machine for lack of memory"
+    else:
+        reason = "The kernel killed it for lack of memory"
+    return f"{event}. {reason}. {describe_memory()}"
 
 
 def _oom_counts(membership: Path, groups: Path) -> Path:

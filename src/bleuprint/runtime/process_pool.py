@@ -14,7 +14,7 @@ from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.machine_errors import explain_kill
+from bleuprint.runtime.machine_errors import add_kill_reason
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,9 +90,9 @@ def _map_in_pool(
             # The pool ends the other workers by SIGTERM, which they ignore (`_initialize_worker`).
             for worker in set(active_children()) - earlier_children:
                 worker.kill()
+            event = add_kill_reason("a worker process was killed")
             raise UserError(
-                f"a worker process was killed{explain_kill()}; "
-                f"fewer workers take less memory (BLEUPRINT_WORKERS, now {workers})"
+                f"{event}. Fewer workers need less memory: lower BLEUPRINT_WORKERS (now {workers})"
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)

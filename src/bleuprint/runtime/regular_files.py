@@ -47,7 +47,7 @@ def describe_non_file(path: Path) -> str:
     if path.is_dir():
         return "a folder"
     if path.exists():
-        return "a pipe or device: copy what it gives into a file"
+        return "a pipe or device. Copy its output into a file"
     return "no such file"
 
 

@@ -203,7 +203,7 @@ def read_record(record_type: type[T], path: Path, remedy: str = RERUN) -> T:
     try:
         content = read_json(path, remedy)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; {remedy}") from None
+        raise UserError(f"{path}: no such file. {remedy}") from None
     return check_record(record_type, content, path, remedy)
 
 
@@ -247,7 +247,7 @@ def check_record(
 def to_json_value(value: Any) -> Any:
     """Convert a dataclass into values that JSON can write, such as dictionaries and numbers.
 
-    Fields that are None are left out. `validate_document` converts the values back.
+    Fields that are None are skipped. `validate_document` converts the values back.
     """
     value_type: Any = type(value)
     return type_adapter(value_type).dump_python(
@@ -267,13 +267,13 @@ def describe_unknown_key(name: object, known_names: Collection[str]) -> str:
     # A name such as `2024` is a number for YAML.
     known_texts = [str(known_name) for known_name in known_names]
     if not known_texts:
-        return "unknown key; write {}"
+        return "unknown key. Write {}"
     # Other toolkits call an update a step: suggest max_updates for max_steps.
     searched_key = str(name).replace("step", "update")
     nearest_keys = difflib.get_close_matches(searched_key, known_texts, n=1)
     if nearest_keys:
-        return f"unknown key; did you mean {nearest_keys[0]!r}?"
-    return f"unknown key; known here: {', '.join(known_texts)}"
+        return f"unknown key. Did you mean {nearest_keys[0]!r}?"
+    return f"unknown key. Known keys: {', '.join(known_texts)}"
 
 
 def list_known_names(name: object, known_names: Collection[str]) -> str:
@@ -289,7 +289,7 @@ def list_known_names(name: object, known_names: Collection[str]) -> str:
     message = f"there are: {', '.join(known_texts)}"
     nearest_names = difflib.get_close_matches(str(name), known_texts, n=1)
     if nearest_names:
-        message += f"; did you mean {nearest_names[0]!r}?"
+        message += f". Did you mean {nearest_names[0]!r}?"
     return message
 
 
@@ -410,7 +410,7 @@ def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: t
             return _PATTERN_PROBLEMS.get(pattern, _NAME_PROBLEM).format(value_text)
         case "string_type" if detail["loc"][-1] == "[key]":
             # pydantic reports a wrong name of an entry, and not a wrong value, as "[key]".
-            return f"name {value_text} is not text: quote it"
+            return f"name {value_text} is not text. Quote it"
         case "dataclass_type":
             first_keys = known_keys(settings_class, keys)[:_MAX_EXAMPLE_KEYS]
             example = ", ".join(f"{key}: ..." for key in first_keys)
@@ -430,7 +430,7 @@ def _describe_missing_key(missing_key: str | int, keys: Keys) -> str:
     # `like` takes over whole settings of sections (4 keys), and nothing from deeper mappings.
     can_be_taken_from_other_system = keys[:1] == ["runs"] and len(keys) <= 4
     if can_be_taken_from_other_system:
-        message += "; `like: NAME` takes what is not given from the row NAME"
+        message += ". `like: NAME` takes missing settings from the system NAME"
     return message
 
 
@@ -444,7 +444,7 @@ def _describe_misplaced_key(keys: Keys, settings_class: type[Any]) -> str:
     *parent_keys, name = keys
     deeper_key = find_deeper_key(settings_class, parent_keys, name)
     if deeper_key is not None:
-        return f"unknown key; did you mean {deeper_key!r}?"
+        return f"unknown key. Did you mean {deeper_key!r}?"
     return describe_unknown_key(name, known_keys(settings_class, parent_keys))
 
 

@@ -27,7 +27,7 @@ _ADDRESS_VARIABLES = (
 _SECRET_OF_ADDRESS = re.compile(
     r"^(?!(?:file|sqlite):)([a-zA-Z][\w+.-]*://)?[^?]*@|(?<==)[^&]* [^&]*"
 )
-# A user and a password with spaces. What follows the colon shows that it is no port.
+# A user and a password with spaces. The text after the colon is not a port.
 _USER_WITH_SPACES = re.compile(r"(?<=://)[^\s/?#@:]*:(?!\d*(?:[/?#:,;.)'\"\s]|$))[^@\n]*@")
 # What precedes a host: up to its @, or from a colon that no port follows up to the last @.
 _USER = re.compile(r"//(?:(?!\[)[^\s/?#@]*:(?!\d+(?:[/?#\s]|$))\S*@|[^\s/?#]*@)")

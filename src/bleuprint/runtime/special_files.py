@@ -31,5 +31,5 @@ def check_no_special_files(root: Path, folder_names: Iterable[str] = HASHED) -> 
                 # `exists` is False for a broken link, which no program waits for.
                 if path.exists() and not stat.S_ISREG(path.stat().st_mode):
                     raise UserError(
-                        f"{path}: a pipe or device, which DVC would wait for: remove it"
+                        f"{path}: a pipe or device, for which DVC would wait. Remove it"
                     )

@@ -203,11 +203,11 @@ class _ClosedOutput:
         """Do nothing."""
 
     def isatty(self) -> bool:
-        """Return that this is no terminal."""
+        """Return False: this stream is not a terminal."""
         return False
 
     def fileno(self) -> int:
-        """Raise OSError, since there is no descriptor."""
+        """Raise OSError, since this stream lacks a file descriptor."""
         raise OSError(f"{STDOUT} is closed")
 
 

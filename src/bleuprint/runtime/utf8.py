@@ -79,7 +79,7 @@ def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
     if is_only_line and b"\r" in line:
         command = r"tr '\r' '\n' < OLD > NEW"
         raise UserError(
-            f"{file}: its lines end in \\r alone, as on old Macs. Convert it: {command}"
+            f"{file}: its lines end in \\r alone, as on old Macs. Convert the file: {command}"
         )
 
 
@@ -132,7 +132,7 @@ def _describe_wrong_byte(
         non_ascii_lines: How many lines before this one are UTF-8 with characters beyond ASCII.
     """
     if error.reason == "unexpected end of data":
-        advice = "Is the file cut short?"
+        advice = "Is the file cut off?"
     else:
         advice = _advice_on_conversion(error, next_lines, non_ascii_lines)
     byte = f"byte {error.start + 1} of the line is {error.object[error.start]:#04x}"
@@ -166,7 +166,7 @@ def _advice_on_conversion(
     if valid_lines > 0:
         return (
             f"As CP1252 the line reads {as_cp1252}. Convert only the lines that are not UTF-8 "
-            f"(there are {invalid_lines}): other lines of the file are UTF-8 already"
+            f"({invalid_lines} in all). Other lines of the file are UTF-8 already"
         )
     command = _conversion_command("CP1252")
     return f"As CP1252 the line reads {as_cp1252}. If that is right, convert the file: {command}"

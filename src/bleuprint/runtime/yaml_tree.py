@@ -160,7 +160,7 @@ def load_located_yaml(path: Path) -> Any:
         return _with_locations(document, Location(path))
     except RecursionError:
         raise UserError(
-            f"{path}: not valid YAML: an entry contains itself by an alias (*): write it in full"
+            f"{path}: not valid YAML: an entry contains itself by an alias (*). Write it in full"
         ) from None
 
 
@@ -218,7 +218,7 @@ def load_yaml(path: Path) -> Any:
     try:
         text = read_bytes(path).decode().replace("\r\n", "\n")
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run from the project's root") from None
+        raise UserError(f"{path}: no such file. Run the command from the project's root") from None
     except UnicodeDecodeError as error:
         raise utf8_error(path, BytesIO(error.object)) from None
     return parse_yaml(text, str(path))
@@ -273,9 +273,9 @@ def _error_at_mark(error: MarkedYAMLError, text: str, path: str) -> UserError:
     line_number = error.problem_mark.line + 1 if error.problem_mark else 1
     line = text.split("\n")[line_number - 1]
     if line.lstrip(" ").startswith("\t"):
-        problem = "the line is indented with a tab: use spaces"
+        problem = "the line is indented with a tab. Use spaces"
     else:
         problem = str(error.problem).partition(" with value")[0]
         if _INDENTATION_PROBLEM.search(problem):
-            problem += " (is it indented like its neighbors, with a space after each colon?)"
+            problem += ". Is it indented like its neighbors, with a space after each colon?"
     return UserError(f"{path}:{line_number}: not valid YAML: {problem}")

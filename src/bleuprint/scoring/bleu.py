@@ -72,8 +72,8 @@ def bleu_metric(
         )
     except RuntimeError:
         raise UserError(
-            f"BLEU of translations into {language!r} needs a tokenizer that is not installed: "
-            f"pip install -c constraints.txt 'sacrebleu[{code}]'"
+            f"BLEU of translations into {language!r} needs a tokenizer that is not installed. "
+            f"Install it: pip install -c constraints.txt 'sacrebleu[{code}]'"
         ) from None
 
 

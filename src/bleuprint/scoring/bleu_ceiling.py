@@ -155,7 +155,7 @@ def _notes_on_test(name: str, corpus: Corpus, test: str, texts: Collection[Text]
     if lacks_spaces_for_bleu(references, corpus.target):
         yield (
             f"corpora.{name}: {test} has hardly any spaces in {corpus.target!r}, at "
-            "which BLEU (13a) splits words: it will be near 0; compare systems by chrF2"
+            "which BLEU (13a) splits words, so it will be near 0. Compare systems by chrF2"
         )
 
 

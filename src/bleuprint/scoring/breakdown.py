@@ -89,7 +89,7 @@ def word_accuracy(
 
     A reference word counts as translated if it occurs in the translation of its line; a word that
     occurs twice must occur twice there. Words are divided into buckets by how often they occur in
-    the training text. The numbers equal those of compare-mt (Neubig et al. 2019), function
+    the training text. The numbers equal the ones of compare-mt (Neubig et al. 2019), function
     WordBucketer.calc_bucketed_matches.
 
     Args:

@@ -97,7 +97,9 @@ def notes_on_missing_comet(settings: Settings) -> Iterator[str]:
         python = _python_of(model)
         folder = _folder_of(model)
         if not os.access(python, os.X_OK):
-            yield f"comet.{name}.python: {python}: no such program"
+            yield (
+                f"comet.{name}.python: {python} is not a program. Name a Python with unbabel-comet"
+            )
         problem = _missing_file(folder)
         if problem:
             yield f"comet.{name}.folder: {folder}: {problem}"
@@ -220,7 +222,7 @@ def _run_comet(python: Path, folder: Path, files: Sequence[TranslatedFiles]) -> 
     if "error" in content:
         raise UserError(f"{python}: {content['error']}")
     if status != 0 or not content:
-        raise UserError(f"{python}: COMET ended with status {status}; its messages are above")
+        raise UserError(f"{python}: COMET ended with status {status}. Its messages are above")
     return content
 
 

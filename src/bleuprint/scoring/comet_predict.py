@@ -35,7 +35,7 @@ def main(folder: str, output: str, *texts: str) -> None:
     try:
         content = scores(Path(folder).resolve(), [Path(text) for text in texts])
     except ImportError as error:
-        output_file.write_text(json.dumps({"error": f"{error}: install unbabel-comet there"}))
+        output_file.write_text(json.dumps({"error": f"{error}. Install unbabel-comet there"}))
         sys.exit(1)
     output_file.write_text(json.dumps(content))
 

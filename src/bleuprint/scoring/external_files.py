@@ -118,7 +118,7 @@ def _reuse_notes(test_files: list[_TestFile], root: Path) -> Iterator[str]:
             languages = f" ({first.target} and {use.target})" if is_other_language else ""
             yield (
                 f"{location}: {use.run.system} has the same file for {first.test} of "
-                f"{first.run.corpus} and {use.test} of {use.run.corpus}{languages}; name "
+                f"{first.run.corpus} and {use.test} of {use.run.corpus}{languages}. Name "
                 "the file of each test set (in corpora, for each corpus)"
             )
 

@@ -86,7 +86,7 @@ def _form_warnings(
     if found_form is None:
         return
     remedy = found_form.form.translations_remedy or found_form.form.remedy
-    text = f"{found_form.describe()}; BLEU is of sentences: {remedy}"
+    text = f"{found_form.describe()}. BLEU compares sentences. {remedy}"
     yield untested_value(WARNING, 100 * found_form.share, units=len(translations), group=text)
 
 

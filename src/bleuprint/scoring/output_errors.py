@@ -1,7 +1,7 @@
 """Output errors: errors of translations that can be seen without a reference.
 
-Examples are lost numbers, loops, and another language. The checks are those of cleaning (rules),
-and some that only the output of a model needs. The references pass through the same checks: if the
+Examples are lost numbers, loops, and another language. The checks come from the cleaning rules;
+some more are only for the output of a model. The references pass through the same checks: if the
 reference of a line has an error, too, the text or the check is the cause, and the line does not
 count.
 """

@@ -159,13 +159,15 @@ def _read_test_set(
         translations.append(translation)
     if len(description.source_tokens) != len(reference_lines):
         raise UserError(
-            f"{references}: has {len(reference_lines)} lines, but data/test_stats describes "
-            f"{len(description.source_tokens)}; {RERUN}"
+            f"{references} has {len(reference_lines)} lines, but data/test_stats describes "
+            f"{len(description.source_tokens)}. {RERUN}"
         )
     source_lines = list(read_lines(sources))
     if len(source_lines) != len(reference_lines):
-        counts = f"has {len(source_lines)} lines and {references} has {len(reference_lines)}"
-        raise UserError(f"{sources}: {counts}: not parallel; {RERUN}")
+        raise UserError(
+            f"{sources} has {len(source_lines)} lines, but {references} has "
+            f"{len(reference_lines)}. They must be parallel. {RERUN}"
+        )
     return TranslatedSet(
         sources=source_lines,
         references=reference_lines,

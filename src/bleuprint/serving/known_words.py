@@ -114,8 +114,8 @@ class KnownWords:
         is_half_known = 2 * unknown_count <= word_count
         if is_half_known:
             return message, "note"
-        hint = f"is it {self._language}? For other text: bleuprint new-corpus --help"
-        return f"{message}: the translations are guesses; {hint}", "warning"
+        hint = f"Is it {self._language}? For other text: bleuprint new-corpus --help"
+        return f"{message}. The translations are guesses. {hint}", "warning"
 
     @cached_property
     def _all_words(self) -> set[str]:

@@ -95,7 +95,9 @@ def _open_port(port: int) -> socket.socket:
         return socket.create_server((_HOST, port))
     except OSError as error:
         reason = os.strerror(error.errno or 0)
-        raise UserError(f"--port {port}: {reason}; choose another, or 0 for a free one") from None
+        raise UserError(
+            f"--port {port}: {reason}. Choose another port, or 0 for a free one"
+        ) from None
 
 
 def _create_server(app: Starlette, content_security_policy: str) -> uvicorn.Server:
@@ -210,7 +212,7 @@ class TranslationRequest:
         except UserError as error:
             raise HTTPException(422, str(error)) from None
         if request.n_best > beam:
-            raise HTTPException(422, f"n_best {request.n_best} is beyond the beam of {beam}")
+            raise HTTPException(422, f"n_best {request.n_best} is above decode.beam ({beam})")
         return request
 
 
@@ -361,4 +363,4 @@ def _answer_refusal(_: Request, error: Exception) -> Response:
 def _answer_failure(_: Request, error: Exception) -> Response:
     """Answer a request that failed by a bug, and print the traceback in the server's terminal."""
     traceback.print_exception(error)
-    return JSONResponse({"error": "the server failed; the traceback is in its terminal"}, 500)
+    return JSONResponse({"error": "the server failed. Its terminal shows the traceback"}, 500)

@@ -139,7 +139,10 @@ class Translator:
             subwords = self._segment(self._tokenize(sentence))
             if len(subwords) > max_subwords:
                 location = locations[number] if locations else f"sentence {number}"
-                print(f"{location}: cut after {max_subwords} subwords", file=sys.stderr)
+                print(
+                    f"{location}: the sentence was too long and is cut at {max_subwords} subwords",
+                    file=sys.stderr,
+                )
             sources.append(subwords[:max_subwords])
         outputs = search(self._model, sources, self._settings)
         return [self._detokenize(self._join(output)) for output in outputs]
@@ -163,7 +166,7 @@ def _read_settings(path: Path) -> tuple[dict[str, Any], Any]:
         path: The path of the file.
 
     Returns:
-        All settings, and those of the tokenizer as an object of the class `Tokenize`.
+        All settings, and the settings of the tokenizer as an object of the class `Tokenize`.
     """
     from bleuprint.text.tokenizers import Tokenize
 
@@ -174,7 +177,7 @@ def _read_settings(path: Path) -> tuple[dict[str, Any], Any]:
             tokenize_settings[field.name] = settings[field.name]
         return settings, Tokenize(**tokenize_settings)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        sys.exit(f"{path} is damaged: {error!r}; export the system again")
+        sys.exit(f"{path} is damaged: {error!r}. Export the system again")
 
 
 def search(

@@ -101,8 +101,8 @@ class Translated:
         warnings = []
         if self.excess_tokens:
             warnings.append(
-                f"the line is {counted(self.excess_tokens, 'token')} too long for the model: "
-                "split into pieces"
+                f"the line is {counted(self.excess_tokens, 'token')} too long for the model and "
+                "was split into pieces"
             )
         elif self.pieces and not self.translations[0].text:
             warnings.append("the translation is empty")
@@ -317,7 +317,7 @@ class Translator:
         """
         return (
             f"far longer than the training sentences (99.9% have at most {self.usual_length:,} "
-            "tokens). A line is translated as one sentence: put each sentence on a line of its own"
+            "tokens). A line is translated as one sentence. Put each sentence on its own line"
         )
 
     def _clean_and_tokenize(self, sentence: str) -> list[str]:

@@ -396,7 +396,7 @@ def _ascii_in_number(character: str) -> str:
         return " "
     # NFKC writes special forms of a character as the ordinary one: ² as 2.
     compatible = unicodedata.normalize("NFKC", character)
-    if category == "No":  # Numbers that are no decimal digits, such as ², ½ and ⑴.
+    if category == "No":  # Numbers that are not decimal digits, such as ², ½ and ⑴.
         fraction_slash = "\u2044"
         if fraction_slash in compatible:
             return f" {compatible}"

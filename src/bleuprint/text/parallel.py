@@ -15,7 +15,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.file_errors import RERUN
 from bleuprint.runtime.regular_files import open_regular_file
 from bleuprint.runtime.utf8 import utf8_error
 from bleuprint.runtime.wording import counted
@@ -194,8 +193,8 @@ def read_blocks(
             if target_lines.count(b"\n") != pair_count:
                 raise UserError(
                     f"{source} has {counted(count_lines(source), 'line')} and {target} has "
-                    f"{count_lines(target)}: not parallel; correct the file if it is yours, "
-                    f"otherwise {RERUN}"
+                    f"{count_lines(target)}: not parallel. If the file is yours, correct it. "
+                    "Otherwise run: make reproduce"
                 )
             if pair_count == 0:  # Both files are at their end.
                 break

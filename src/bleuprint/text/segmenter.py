@@ -64,8 +64,8 @@ def check_segmenter(languages: Sequence[str]) -> None:
     segmented_languages = [language for language in languages if has_segmenter(language)]
     if not segmented_languages:
         raise ValueError(
-            f"tokenize.name segmenter is for ja, zh and th, and this corpus has "
-            f"{join_with_and(languages)}: use moses"
+            f"tokenize.name segmenter is for ja, zh and th, but this corpus has "
+            f"{join_with_and(languages)}. Use moses"
         )
     for language in segmented_languages:
         code = _code(language)
@@ -150,7 +150,7 @@ def _with_space_tokens(text: str, words: Iterable[str]) -> Iterator[str]:
         words: Its words, as a library returns them.
 
     Raises:
-        AssertionError: The words are not those of the text.
+        AssertionError: The words differ from the text.
     """
     position = 0
     for word in words:

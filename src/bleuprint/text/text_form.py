@@ -93,7 +93,7 @@ class Form:
 
     Attributes:
         name: What the lines look like, for notes.
-        remedy: What to do about it, for notes.
+        remedy: What to do about it, as a sentence without its full stop, for notes.
         min_share: The share of the lines from which the form is reported. Real sentences stay below
             it.
         matches: Returns a true value for a line of this form.
@@ -332,17 +332,17 @@ def _is_lower_case(line: str) -> bool:
     return line.islower() and len(_CASED.findall(line)) >= _MIN_CASED_LETTERS
 
 
-_ALONE = "write the sentences alone, one per line"
-_TRANSLATIONS_ALONE = "write the translations alone, one per line"
+_ALONE = "Write the sentences alone, one per line"
+_TRANSLATIONS_ALONE = "Write the translations alone, one per line"
 ENTITIES = Form(
     "text with HTML entities (&amp;)",
-    "replace the entities by their characters",
+    "Replace the entities by their characters",
     0.2,
     _ENTITY.search,
 )
 LOWER_CASE = Form(
     "lower-cased text",
-    "BLEU is cased: use text with its capital letters",
+    "BLEU is cased, so use text with its capital letters",
     0.9,
     _is_lower_case,
 )
@@ -350,19 +350,19 @@ LOWER_CASE = Form(
 TOKENS = (
     Form(
         "characters set apart by spaces",
-        "join the characters first",
+        "Join the characters first",
         0.5,
         _is_split_into_characters,
     ),
     Form(
         "tokens set apart by spaces",
-        "detokenize them first, as sacremoses detokenize does",
+        "Detokenize them first, as sacremoses detokenize does",
         0.2,
         _is_tokenized,
     ),
     Form(
         "numbers of tokens",
-        "decode them first by the vocabulary that made them",
+        "Decode them first by the vocabulary that made them",
         0.5,
         lambda line: _NUMBERS.fullmatch(line.strip()),
     ),
@@ -395,23 +395,23 @@ FORMS = (
     Form("quoted or numbered fields (CSV)", _ALONE, 0.3, _is_csv_row, _TRANSLATIONS_ALONE),
     Form(
         "columns of a table (tabs)",
-        "use format tsv with columns, or write one column alone",
+        "Use format tsv with columns, or write one column alone",
         0.3,
         lambda line: "\t" in line.strip(),
         _TRANSLATIONS_ALONE,
     ),
     Form(
         "quoted strings",
-        "remove the quotation marks, unless they belong to the sentences",
+        "Remove the quotation marks, unless they belong to the sentences",
         0.5,
         _is_quoted,
     ),
     Form(
         "sentences with special symbols (<s>, </s>)",
-        "remove the symbols: bleuprint adds its own",
+        "Remove the symbols, since bleuprint adds its own",
         0.1,
         _SPECIAL.search,
-        "remove the symbols",
+        "Remove the symbols",
     ),
     Form(
         "sentences in tags (XML, SGML)",
@@ -422,29 +422,29 @@ FORMS = (
     ),
     Form(
         "factored tokens (the|DT)",
-        "remove the factors, then detokenize the words",
+        "Remove the factors, then detokenize the words",
         0.3,
         _is_factored,
     ),
-    Form("BPE subwords (@@)", "join the subwords first: sed -E 's/@@( |$)//g'", 0.05, _BPE.search),
+    Form("BPE subwords (@@)", "Join the subwords first: sed -E 's/@@( |$)//g'", 0.05, _BPE.search),
     Form(
         "SentencePiece pieces (▁)",
-        "join the pieces first, as spm_decode does",
+        "Join the pieces first, as spm_decode does",
         0.1,
         _is_sentencepiece,
     ),
-    Form("WordPiece subwords (##)", "join the subwords first", 0.2, _WORD_PIECE.search),
-    Form("BPE subwords (</w>)", "join the subwords first", 0.1, _WORD_END.search),
+    Form("WordPiece subwords (##)", "Join the subwords first", 0.2, _WORD_PIECE.search),
+    Form("BPE subwords (</w>)", "Join the subwords first", 0.1, _WORD_END.search),
     Form(
         "byte-level BPE (Ġ)",
-        "decode it first by the tokenizer that made it",
+        "Decode it first by the tokenizer that made it",
         0.2,
         _is_byte_level_bpe,
     ),
     *TOKENS,
     Form(
         "text with escaped characters (\\u00f6)",
-        "replace the escapes by their characters",
+        "Replace the escapes by their characters",
         0.05,
         _ESCAPE.search,
     ),

@@ -176,9 +176,9 @@ def _interrupted_migration_error(path: Path, run_count: int) -> UserError:
         run_count: The number of runs that the database contains.
     """
     return UserError(
-        f"{path} is damaged: its migration to another MLflow did not end, and it holds "
-        f"{counted(run_count, 'run')}. Put back your copy of it, or move it away: mv {path} "
-        f"{path}.damaged. Then run: bleuprint sync"
+        f"{path} is damaged: its migration to another MLflow version did not end. The file "
+        f"contains {counted(run_count, 'run')}. Restore your copy of it, or move it away: mv "
+        f"{path} {path}.damaged. Then run: bleuprint sync"
     )
 
 

@@ -98,7 +98,7 @@ class Stopwatch:
         """Read the durations that were saved with the last checkpoint; zeros if there is none."""
         if not self._path.exists():
             return _Durations()
-        remedy = "remove it: the time measured until now is then not counted"
+        remedy = "Remove it. The time measured until now is then not counted"
         return read_record(_Durations, self._path, remedy)
 
     def start(self) -> None:

@@ -118,8 +118,8 @@ def _check_address() -> None:
     characters_to_escape = "[/?#@]" if address.startswith("http") else "@"
     if ":" in user_and_password and re.search(characters_to_escape, user_and_password):
         raise UserError(
-            "MLFLOW_TRACKING_URI: in a user name or password write / as %2F, ? as %3F, # as %23, "
-            "@ as %40"
+            "MLFLOW_TRACKING_URI contains a character that must be escaped. In a user name or "
+            "password, write / as %2F, ? as %3F, # as %23, @ as %40"
         )
 
 
@@ -165,7 +165,7 @@ def find_experiment_id(client: "MlflowClient", name: str) -> str | None:
         return None
     if experiment.lifecycle_stage == "deleted":
         restore = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
-        raise MlflowException(f"experiment {name} was deleted; to log there again: {restore}")
+        raise MlflowException(f"experiment {name} was deleted. To log there again: {restore}")
     return str(experiment.experiment_id)
 
 
@@ -218,14 +218,14 @@ def summarize_error(error: Exception) -> str:
     """
     if isinstance(error, ModuleNotFoundError):
         package = _PACKAGE_OF_DRIVER.get(error.name or "", error.name)
-        return f"needs the Python module {error.name}: pip install {package}"
+        return f"the Python module {error.name} is missing. Install it: pip install {package}"
     # MLflow names the version of the tables (schema) of a database that it cannot read.
     foreign_schema = re.search(r"schema \(found version (\w+)", str(error))
     if foreign_schema:
         return (
-            f"made by another MLflow (schema {foreign_schema[1]}): install that one, or run "
-            "'mlflow db upgrade' on a copy of the database, or set MLFLOW_TRACKING_URI to another "
-            "one, which bleuprint sync fills"
+            f"another MLflow version wrote this database (schema {foreign_schema[1]}). Install "
+            "that version, or run mlflow db upgrade on a copy of the database, or set "
+            "MLFLOW_TRACKING_URI to a new database and run: bleuprint sync"
         )
     system_error = _find_system_error(error)
     if system_error is not None:

@@ -114,8 +114,8 @@ def sync(settings: Settings) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.is_missing:
             yield (
-                f"{outcome.run}: no training with these settings in {outcome.run.results_folder}. "
-                "Train it: make reproduce. Or download it: dvc pull"
+                f"{outcome.run}: {outcome.run.results_folder} contains no training with these "
+                "settings. Train it: make reproduce. Or download it: dvc pull"
             )
 
 
@@ -223,11 +223,11 @@ def _read_content(settings: Settings, outcome: Outcome) -> RunContent | None:
             return None
         scores, problem = results.checked_scores()
         if problem:
-            outcome.problem = f"its scores are left out: {problem}"
+            outcome.problem = f"its scores were not logged: {problem}"
         return collect_content(results, scores)
     except UserError as error:
         # A file is damaged. The results of the other runs are still logged.
-        outcome.problem = f"its results are left out: {error}"
+        outcome.problem = f"its results were not logged: {error}"
         return None
 
 

@@ -14,7 +14,7 @@ from bleuprint.runtime.json_files import read_json_object, write_json
 from bleuprint.runtime.schema import check_record, read_record
 
 # What to do with a damaged file, in messages.
-_REMEDY = "remove it: the time that it records is then unknown"
+_REMEDY = "Remove it. The time that it records is then unknown"
 # A fingerprint has 64 hexadecimal digits; these many of them tell the trainings of a run apart.
 _FINGERPRINT_DIGITS = 16
 

@@ -67,7 +67,7 @@ class Tracker:
         # The status with which the training has ended; empty while it runs.
         self._end_status = ""
         # Why nothing is logged, for a message. If no attempt has failed, this is the reason.
-        self._problem = "it did not answer in time"
+        self._problem = "MLflow did not answer in time"
         # Set when the training ends. The thread then sends the rest.
         self._has_ended = threading.Event()
         # Whether MLflow has received the end of the training.
@@ -105,7 +105,7 @@ class Tracker:
         if not self._is_end_logged:
             _print_line(
                 f"{len(self._unsent_points)} metrics and the end of {self._description.run} are "
-                f"not logged ({self._problem}): run bleuprint sync after the training"
+                f"not logged ({self._problem}). After the training, run: bleuprint sync"
             )
 
     def _send_until_end(self) -> None:
@@ -129,7 +129,7 @@ class Tracker:
                 pause_seconds = _RETRY_SECONDS
                 if not has_printed_failure:
                     _print_line(
-                        f"{store.store_uri()}: {self._problem}: training continues, logging is "
+                        f"{store.store_uri()}: {self._problem}. Training continues, and logging is "
                         "retried"
                     )
                     has_printed_failure = True
@@ -234,7 +234,7 @@ def _start_monitor(run: "MlflowRun") -> "SystemMetricsMonitor | None":
         )
         monitor.start()
     except Exception as error:  # Whatever fails here, the training and its metrics are logged.
-        _print_line(f"no system metrics: {store.summarize_error(error)}")
+        _print_line(f"system metrics are not logged: {store.summarize_error(error)}")
         return None
     return monitor
 

@@ -51,7 +51,7 @@ def show_mlflow(experiment: str, port: int) -> None:
         )
     print(_page_address(experiment_id, port), flush=True)
     if not _is_server():
-        message = "MLflow starts in about half a minute. Press Ctrl-C to stop it."
+        message = "MLflow starts in about half a minute. Press Ctrl-C to stop it"
         print(message, file=sys.stderr, flush=True)
         _become_mlflow(port)
 
@@ -69,7 +69,7 @@ def check_port(port: int) -> None:
     except OSError as error:
         problem = os.strerror(error.errno or 0)
         raise UserError(
-            f"port {port}: {problem}; choose another: make ui PORT={port + 1}"
+            f"port {port}: {problem}. Choose another port: make ui PORT={port + 1}"
         ) from None
 
 

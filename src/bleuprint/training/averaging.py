@@ -227,5 +227,5 @@ def _too_few(
     available = ", ".join(map(str, sorted(updates))) or "none"
     return UserError(
         f"{checkpoints}: average.{setting} is {value}, but the {kind} are: {available}. "
-        f"Lower average.{setting}; nothing is trained again"
+        f"Lower average.{setting}. No training is repeated"
     )

@@ -184,7 +184,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
         try:
             return load(path)
         except DamagedCheckpoint as error:
-            print(f"{error}; it is not used", file=sys.stderr)
+            print(f"{error}. This checkpoint is skipped", file=sys.stderr)
             damaged_path = path.with_name(f"damaged-{path.name}")
             # A damaged checkpoint of the same update, set aside earlier, would prevent the
             # renaming.
@@ -226,9 +226,8 @@ def load_latest_on_all(folder: Path, group: Group) -> Checkpoint | None:
         latest = latest or load(path)
     if group.differs((path / HASHES).read_text()):
         raise UserError(
-            f"{folder}: checkpoint {update} is not the same on all of the "
-            f"{group.size} processes: train in one folder that they share, or copy "
-            f"{path.name} from one machine to all"
+            f"{folder}: checkpoint {update} differs between the {group.size} processes. Train in "
+            f"one folder that they share, or copy {path.name} from one machine to all"
         )
     return latest
 

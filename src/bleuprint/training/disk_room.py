@@ -211,7 +211,7 @@ def _check_free_bytes(
     needed = format_bytes(least_bytes) if certainly_fails else f"up to {format_bytes(most_bytes)}"
     message = (
         f"the checkpoints of this training need {needed} more, but {folder} has "
-        f"{format_bytes(free_bytes)} free: {_advice_to_save_space(settings)}"
+        f"{format_bytes(free_bytes)} free. {_advice_to_save_space(settings)}"
     )
     if certainly_fails:
         raise UserError(message)
@@ -219,12 +219,12 @@ def _check_free_bytes(
 
 
 def _advice_to_save_space(settings: Train) -> str:
-    """Return the end of a message about a full disk: what the user can do to keep less on it.
+    """Return a sentence that tells the user how to save space on a full disk.
 
-    It names only settings that would have an effect, with their present values, such as `make room
+    It names only settings that would have an effect, with their present values, such as `Make room
     there, or lower train.keep_last (5)`.
     """
-    advice = ["make room there"]
+    advice = ["Make room there"]
     if settings.keep_last > 1:  # At least one checkpoint is kept.
         advice.append(f"lower train.keep_last ({settings.keep_last})")
     if settings.keep_best > 0:

@@ -47,11 +47,11 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
     while max_tokens > longest_sentence:
         max_tokens = max(max_tokens // 2, longest_sentence)
         if _fits(max_tokens, step, corpus, settings, group):
-            raise UserError(f"{message}: {lower_max_tokens(settings, max_tokens)}")
+            raise UserError(f"{message}. {lower_max_tokens(settings, max_tokens)}")
     # This also happens on a CPU whose address space is limited, if the heap is fragmented.
     raise UserError(
-        f"{message}, and no smaller one fits ({describe_device_memory(group.device)}): "
-        f"lower train.max_tokens ({settings.max_tokens}), filter.length.max or model.d_model "
+        f"{message}, nor does a smaller one. {describe_device_memory(group.device)}. "
+        f"Lower train.max_tokens ({settings.max_tokens}), filter.length.max or model.d_model "
         f"({step.model.settings.d_model})"
     )
 

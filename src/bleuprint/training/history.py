@@ -121,7 +121,7 @@ class EarlyEnd:
             reasons.append(f"warmup of {counted(self.warmup_updates, 'update')} was not over")
         if not reasons:
             return ""
-        return f"{join_with_and(reasons)}: raise train.patience or train.validate_interval"
+        return f"{join_with_and(reasons)}. Raise train.patience or train.validate_interval"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ _SIDE_OF_TOKEN_WEIGHTS = {
 }
 _WEIGHTS = "model.safetensors"
 # The end of a message about a damaged file.
-_REMEDY = "get an intact copy of its folder"
+_REMEDY = "Get an intact copy of its folder"
 # The folders of the project above models/SYSTEM/CORPUS/SEED/averaged.
 _PROJECT_OF_MODEL = "../../../../.."
 
@@ -102,8 +102,8 @@ class InitFiles:
                 if sha256_of(path) == expected.sha256:
                     return path
         raise UserError(
-            f"{model_folder}: no vocabulary.* has the SHA-256 of the {side} vocabulary in "
-            f"{DESCRIPTION}"
+            f"{model_folder} lacks the {side} vocabulary: no file vocabulary.* has the SHA-256 in "
+            f"{DESCRIPTION}. {_REMEDY}"
         )
 
 
@@ -150,8 +150,8 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
     description = model_folder / DESCRIPTION
     if weights is None or not description.is_file():
         raise UserError(
-            f"{model_folder} does not contain weights ({_WEIGHTS} or UPDATE.safetensors) and "
-            f"{DESCRIPTION}"
+            f"{model_folder} must contain weights ({_WEIGHTS} or UPDATE.safetensors) and "
+            f"{DESCRIPTION}. Name the folder of a model"
         )
     # What messages call the weights: the parent's system and corpus, or else the folder.
     name = " ".join(init_from.parent or [str(init_from.folder)])
@@ -183,7 +183,7 @@ def _check_sha256(files: InitFiles, init_from: InitFrom) -> None:
     sha256 = sha256_of(files.weights)
     if sha256 != init_from.sha256:
         raise UserError(
-            f"{files.weights} has SHA-256 {sha256}, which is not the one in train.init_from"
+            f"{files.weights} has SHA-256 {sha256}, which differs from the one in train.init_from"
         )
 
 
@@ -328,7 +328,7 @@ def _check_release_checksums(files: Sequence[Path]) -> None:
         if expected_sha256 is None and is_release:
             raise DamagedFile(folder / CHECKSUM_FILE, f"no line lists {path}", _REMEDY)
         if expected_sha256 is not None and sha256_of(path) != expected_sha256:
-            raise DamagedFile(path, f"its SHA-256 is not the one in {CHECKSUM_FILE}", _REMEDY)
+            raise DamagedFile(path, f"its SHA-256 differs from the one in {CHECKSUM_FILE}", _REMEDY)
 
 
 def _checksum_folder(path: Path) -> Path | None:
@@ -492,7 +492,7 @@ def _describe_copied_tokens(
     messages = [f"started from {files.name}: {', '.join(counts)}"]
     if has_few_shared_tokens:
         messages.append(
-            "note: the vocabulary of these weights contains fewer than half of the tokens (see "
-            "vocabularies)"
+            "note: the vocabulary of these weights contains fewer than half of the tokens. "
+            "Let the corpora share one vocabulary (setting vocabularies)"
         )
     return messages

@@ -17,8 +17,8 @@ _TOO_MANY_TOKENS_FACTOR = 1.25
 def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
     """Return the advice to lower `max_tokens`, the largest number of tokens in a batch.
 
-    The advice is the end of a message that a batch does not fit into memory. It also says whether
-    a lower `max_tokens` changes the result:
+    The advice follows a message that a batch does not fit into memory. It consists of sentences,
+    and also says whether a lower `max_tokens` changes the result:
 
     - With `sentences_per_update`, it does not. The sentences of an update are drawn first, and then
       divided into batches.
@@ -30,12 +30,12 @@ def lower_max_tokens(train: Train, fitting: int | None = None) -> str:
         fitting: A value of `max_tokens` that fits; None if none is known.
     """
     which_fits = f" to {fitting}, which fits" if fitting is not None else ""
-    advice = f"lower train.max_tokens ({train.max_tokens}){which_fits}"
+    advice = f"Lower train.max_tokens ({train.max_tokens}){which_fits}"
     if train.sentences_per_update is not None:
-        return f"{advice}; updates keep their sentences, and train.sentences_per_update may stay"
+        return f"{advice}. Keep train.sentences_per_update: updates then keep their sentences"
     return (
-        f"{advice}; train.tokens_per_update may stay. Updates will have other sentences: to "
-        "compare systems, lower it for all of them"
+        f"{advice}. You can keep train.tokens_per_update. Updates will contain different "
+        "sentences: to compare systems, lower train.max_tokens for all of them"
     )
 
 
@@ -67,7 +67,7 @@ def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: 
         assert settings.tokens_per_update is not None
         update_tokens = settings.tokens_per_update
         # These updates consist of batches, whose sentences depend on max_tokens.
-        effect = ", of updates with other sentences"
+        effect = ". Updates will then contain different sentences"
     # An update has too few batches if one full batch for each process would be more tokens than the
     # update has. Batches are rarely full, so the limit is multiplied by a factor.
     are_some_idle = settings.max_tokens * processes > _TOO_MANY_TOKENS_FACTOR * update_tokens
@@ -77,5 +77,6 @@ def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: 
     return (
         f"updates of {update_tokens:,.0f} tokens have fewer batches of train.max_tokens "
         f"({settings.max_tokens}) than there are processes ({processes}), so some processes are "
-        f"idle: {enough_tokens:.0f} would give each a batch{effect}"
+        f"idle. Lower train.max_tokens to {enough_tokens:.0f}, which gives each process a batch"
+        f"{effect}"
     )

@@ -60,7 +60,7 @@ def export_checkpoints(
             corpus = BinaryCorpus(job.corpus_folder)
             write_description(unfinished_output, job.system.model, corpus, fingerprints.combined)
     except checkpoint.DamagedCheckpoint as error:
-        raise UserError(f"{error}: remove it, or remove {work_folder} to train again") from None
+        raise UserError(f"{error}. Remove it, or remove {work_folder} to train again") from None
 
 
 def _export_moving_average(

@@ -10,13 +10,15 @@ from typing import NamedTuple
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings
+from bleuprint.config.optimization import InverseSqrt
 from bleuprint.config.system import System, Train
 from bleuprint.dataset.statistics import CorpusStatistics
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.lr_schedule import learning_rate
 
-# The default of warmup_updates, which a note marks, since the user has not written it.
-_DEFAULT_WARMUP_UPDATES = 4000
+# The default of warmup_updates, which a note marks, since the user has not written it. The schedule
+# `noam` has the same default.
+_DEFAULT_WARMUP_UPDATES = InverseSqrt.warmup_updates
 
 
 class UpdateLimit(NamedTuple):
@@ -119,8 +121,8 @@ def _warmup_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:
     # The user may not know this value, because params.yaml need not contain it.
     default = " (the default)" if warmup_updates == _DEFAULT_WARMUP_UPDATES else ""
     yield (
-        f"train.lr_schedule: warmup_updates {warmup_updates:,}{default} is not below "
-        f"{limit.description}: the learning rate rises until the end. Lower warmup_updates"
+        f"train.lr_schedule: warmup_updates {warmup_updates:,}{default} must be below "
+        f"{limit.description}, or the learning rate rises until the end. Lower warmup_updates"
     )
 
 
@@ -139,14 +141,14 @@ def _cosine_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
         if cosine.min_lr > 0:
             effect = f"have learning rate min_lr, {cosine.min_lr:g}"
         yield (
-            f"{setting} is below {limit.description}: the last {remaining_updates:,} updates "
-            f"{effect}. Set both to one number"
+            f"{setting} is below {limit.description}, so the last {remaining_updates:,} updates "
+            f"{effect}. Set both to the same number"
         )
         return
     final_lr = learning_rate(system.train.lr_schedule, limit.updates, system.model.d_model)
     yield (
-        f"{setting} is above {limit.description}: training ends at learning rate {final_lr:.2g}, "
-        f"before the cosine reaches {cosine.min_lr:g}. Set both to one number"
+        f"{setting} is above {limit.description}, so training ends at learning rate "
+        f"{final_lr:.2g}, before the cosine reaches {cosine.min_lr:g}. Set both to the same number"
     )
 
 
@@ -158,18 +160,19 @@ def _interval_notes(train: Train, limit: UpdateLimit) -> Iterator[str]:
     """
     if train.validate_interval > limit.updates:
         yield (
-            f"train.validate_interval {train.validate_interval:,} is above {limit.description}: "
-            "the one validation is at the end"
+            f"train.validate_interval {train.validate_interval:,} is above {limit.description}, so "
+            "the training validates only at its end. Lower validate_interval"
         )
     if train.save_interval > limit.updates:
         yield (
-            f"train.save_interval {train.save_interval:,} is above {limit.description}: the one "
-            "checkpoint is at the end; a training that is stopped before begins anew"
+            f"train.save_interval {train.save_interval:,} is above {limit.description}, so the "
+            "training saves only at its end. If it is stopped earlier, it has to start again. "
+            "Lower save_interval"
         )
     if train.keep_interval > limit.updates:
         yield (
-            f"train.keep_interval {train.keep_interval:,} is above {limit.description}: it keeps "
-            "no checkpoint"
+            f"train.keep_interval {train.keep_interval:,} is above {limit.description}, so it has "
+            "no effect. Lower keep_interval"
         )
 
 
@@ -186,7 +189,7 @@ def _ema_notes(system: System, limit: UpdateLimit) -> Iterator[str]:
     if averaged_updates > limit.updates:
         yield (
             f"train.ema {decay:g} averages about the last {averaged_updates:,.0f} updates, more "
-            f"than {limit.description}: the first, random weights count almost as much as the "
+            f"than {limit.description}, so the first, random weights count almost as much as the "
             "last. Lower ema"
         )
 
@@ -219,12 +222,12 @@ def _patience_notes(train: Train, limit: UpdateLimit | None) -> Iterator[str]:
     warmup_updates = train.lr_schedule.warmup_updates
     if limit is not None and earliest_end > limit.updates:
         yield (
-            f"{settings} cannot end a training before update {earliest_end:,}, after "
-            f"{limit.description}"
+            f"{settings} has no effect: it can end a training at update {earliest_end:,} or later, "
+            f"but the limit is {limit.description}. Lower patience or validate_interval"
         )
     elif earliest_end < warmup_updates:
         yield (
-            f"{settings} may end the training at update {earliest_end:,}, before warmup is over "
+            f"{settings} may end the training at update {earliest_end:,}, before the warmup ends "
             f"(warmup_updates {warmup_updates:,}). Raise patience or validate_interval"
         )
 
@@ -239,6 +242,6 @@ def _length_notes(system: System) -> Iterator[str]:
     # If max_len_a is not 0, the longest length depends on the source, and may be enough.
     if decode.max_len_a == 0 and decode.min_len > decode.max_len_b:
         yield (
-            f"decode.min_len {decode.min_len} is above max_len_b {decode.max_len_b}, with "
-            "max_len_a 0: no output can be that long"
+            f"decode.min_len {decode.min_len} is above max_len_b {decode.max_len_b}, and max_len_a "
+            "is 0, so no output can be that long. Lower min_len or raise max_len_b"
         )

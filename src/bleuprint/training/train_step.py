@@ -454,9 +454,9 @@ class TrainStep:
             if len(rows) > _NAMED_PAIRS:
                 line_numbers.append("...")
             pairs = ", ".join(line_numbers)
-            message += f"; it begins with the batch of training pairs {pairs}"
+            message += f". The first such batch contains the training pairs {pairs}"
         return UserError(
-            f"{message}: lower the learning rate (train.lr_schedule) or lengthen its warmup"
+            f"{message}. Lower the learning rate (train.lr_schedule) or lengthen its warmup"
         )
 
 

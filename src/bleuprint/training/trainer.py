@@ -102,8 +102,8 @@ class Trainer:
         except OutOfMemory:
             raise UserError(
                 f"systems.{job.run.system}: the model and its optimizer do not fit into the "
-                f"memory of {group.device} ({describe_device_memory(group.device)}): "
-                f"lower model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
+                f"memory of {group.device}. {describe_device_memory(group.device)}. "
+                f"Lower model.d_model ({job.system.model.d_model}), d_ff or the number of layers"
             ) from None
         self.state = TrainState.initial(count_parameters(self.model))
         self._uncounted: _UncountedUpdate | None = None
@@ -211,8 +211,8 @@ class Trainer:
         """Return the error that ends the process after SIGTERM has stopped the training."""
         run = self._job.run
         return Interrupted(
-            f"train {run.system} {run.corpus}, seed {run.seed}: stopped by SIGTERM: saved at "
-            f"update {self.state.update}; the same command continues from there"
+            f"train {run.system} {run.corpus}, seed {run.seed}: stopped by SIGTERM and saved at "
+            f"update {self.state.update}. To continue, run the same command again"
         )
 
     @property
@@ -316,8 +316,8 @@ class Trainer:
         advice = lower_max_tokens(self._settings)
         if self.state.skipped > 1:
             self._save(is_finished=False)
-            raise UserError(f"{problem}, which is the second such update; {advice}")
-        self._observer.warned(f"{problem} and is skipped; if it happens again, {advice}")
+            raise UserError(f"{problem}. It is the second such update. {advice}")
+        self._observer.warned(f"{problem} and is skipped. If this happens again: {advice}")
         self._observer.skipped(self.state)
 
     def _record_point(self, stats: UpdateStats) -> None:
@@ -371,13 +371,13 @@ class Trainer:
                 metrics = validator.validate(self.model, self._group)
         except OutOfMemory:
             raise UserError(
-                f"validation after update {update} does not fit into the memory of {device} "
-                f"({describe_device_memory(device)}): {lower_max_tokens(self._settings)}"
+                f"validation after update {update} does not fit into the memory of {device}. "
+                f"{describe_device_memory(device)}. {lower_max_tokens(self._settings)}"
             ) from None
         if not math.isfinite(metrics["loss"]):
             raise UserError(
-                f"the validation loss after update {update} is {metrics['loss']}: "
-                "lower the learning rate (train.lr_schedule) or lengthen its warmup"
+                f"the validation loss after update {update} is {metrics['loss']}. "
+                "Lower the learning rate (train.lr_schedule) or lengthen its warmup"
             )
         self.state.validations.append({"update": update, **metrics})
         self._observer.validated(self.state, metrics)

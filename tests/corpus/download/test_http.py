@@ -373,7 +373,7 @@ def test_a_mirror_with_a_password_in_its_url_is_refused(monkeypatch):
     """Messages name the mirror, so that a password in its URL would end up in logs."""
     monkeypatch.setenv("BLEUPRINT_MIRROR", "http://me:secret@127.0.0.1/mirror")
 
-    with pytest.raises(UserError, match="BLEUPRINT_MIRROR holds a user name, password") as error:
+    with pytest.raises(UserError, match="BLEUPRINT_MIRROR contains a user name, password") as error:
         downloads_of_environment()
 
     assert "secret" not in str(error.value)

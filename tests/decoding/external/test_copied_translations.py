@@ -143,7 +143,7 @@ def project_with_another_hash(root):
     settings = write_project(root, b"z\n")
     sha256_in_settings = hashlib.sha256(b"z\n").hexdigest()
     sha256 = write_file(root, b"y\n" * 40)
-    message = f"{root / FILE} has SHA-256 {sha256}, but sha256 is {sha256_in_settings}"
+    message = f"{root / FILE} has SHA-256 {sha256}, but the setting sha256 is {sha256_in_settings}"
     return settings, message
 
 
@@ -269,8 +269,8 @@ def test_one_file_for_test_sets_in_two_languages_gets_a_note(tmp_path):
 
     assert re.search(r"params\.yaml:\d+: systems\.online-a\.translations\.first: ", note)
     assert note.endswith(
-        "online-a has the same file for first of news-en-de and first of news-en-fr (de and fr); "
-        "name the file of each test set (in corpora, for each corpus)"
+        "online-a has the same file for first of news-en-de and first of news-en-fr (de and fr). "
+        "Name the file of each test set (in corpora, for each corpus)"
     )
 
 
@@ -327,5 +327,5 @@ def test_copied_translations_are_accepted_if_params_yaml_names_the_same_file(roo
 def test_copied_translations_are_refused_if_params_yaml_names_another_file(root, copied):
     settings = write_project(root, b"y\n" * 40)
 
-    with pytest.raises(UserError, match=r"translate@online-a-news-en-de-1, then dvc repro"):
+    with pytest.raises(UserError, match=r"translate@online-a-news-en-de-1, then: dvc repro"):
         CopiedTranslations.read(copied).check(copied, settings, RUN)

@@ -50,8 +50,8 @@ def test_translations_in_subwords_get_a_warning(root, capsys):
     (warning,) = warnings_of_file(root, lines)
 
     assert warning == (
-        "90% of the lines look like BPE subwords (@@), such as line 5; BLEU is of sentences: join "
-        "the subwords first: sed -E 's/@@( |$)//g'"
+        "90% of the lines look like BPE subwords (@@), such as line 5. BLEU compares sentences. "
+        "Join the subwords first: sed -E 's/@@( |$)//g'"
     )
     assert f"note: {FILE}: {warning}\n" in capsys.readouterr().err
 
@@ -83,8 +83,8 @@ def test_a_table_in_place_of_plain_translations_gets_a_warning(root, line_format
     (warning,) = warnings_of_file(root, lines)
 
     assert warning == (
-        f"100% of the lines look like {form}, such as line 1; BLEU is of sentences: "
-        "write the translations alone, one per line"
+        f"100% of the lines look like {form}, such as line 1. BLEU compares sentences. "
+        "Write the translations alone, one per line"
     )
 
 

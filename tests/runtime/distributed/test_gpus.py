@@ -63,8 +63,8 @@ def test_an_old_driver_is_an_error_with_the_versions_and_a_remedy(monkeypatch, r
 
     assert str(error.value).startswith(
         f"{socket.gethostname()}: The NVIDIA driver on your system is too old (found version "
-        "12040); this PyTorch is built for CUDA 13.0: update the driver, or set "
-        "CUDA_VISIBLE_DEVICES to nothing"
+        "12040). This PyTorch is built for CUDA 13.0. Update the driver. To train on CPUs, set "
+        "CUDA_VISIBLE_DEVICES to an empty value"
     )
     assert recwarn.list == []  # the error replaces PyTorch's warning
 
@@ -108,7 +108,7 @@ def test_a_gpu_without_a_driver_is_noted_and_the_training_uses_cpus(monkeypatch,
 
     assert group == Group(rank=0, size=1, device=torch.device("cpu"))
     assert capfd.readouterr().err == (
-        "bleuprint: note: this machine has an NVIDIA GPU, but no driver answers: CPUs train\n"
+        "bleuprint: note: training on CPUs: this machine has an NVIDIA GPU, but no driver answers\n"
     )
 
 
@@ -167,7 +167,7 @@ def test_a_busy_gpu_is_an_error_of_one_line(monkeypatch):
     message = str(error.value)
     assert message.startswith(
         f"process 0 of 1 on {socket.gethostname()} cannot use cuda:0: CUDA error: all CUDA-capable "
-        "devices are busy or unavailable: end the"
+        "devices are busy or unavailable. End the"
     )
     assert "\n" not in message
 
@@ -188,7 +188,7 @@ def test_an_error_names_a_gpu_for_which_pytorch_has_no_kernels(monkeypatch):
 
     monkeypatch.setattr(gpus, "run_kernel", raise_cuda_error)
 
-    with pytest.raises(UserError, match=r"cuda:0, Tesla V100: this PyTorch .* capability 7\.0: "):
+    with pytest.raises(UserError, match=r"cuda:0, Tesla V100: this PyTorch .* capability 7\.0\. "):
         init_process_group()
 
 
@@ -250,9 +250,7 @@ def test_different_gpus_in_one_training_are_noted_with_each_name_once():
 
     notes = list(find_slowdowns(members))
 
-    assert notes == [
-        "different GPUs train together, at the pace of the slowest: Tesla P100A, Tesla P100B"
-    ]
+    assert notes == ["the GPUs differ, and the slowest sets the pace: Tesla P100A, Tesla P100B"]
 
 
 def test_equal_gpus_in_one_training_get_no_note():
@@ -288,14 +286,18 @@ def test_different_gpus_in_one_training_have_no_flops():
     [
         pytest.param(
             ["a", "b", "a"],
-            "processes 0 and 2 of 3 are given the same GPU of host2",
+            "processes 0 and 2 of 3 have the same GPU of host2",
             id="shared-gpu",
         ),
         pytest.param(
-            ["a", "", "c"], "process 1 of 3, on host1, finds no GPU; others do", id="second-without"
+            ["a", "", "c"],
+            "process 1 of 3, on host1, finds no GPU, but another",
+            id="second-without",
         ),
         pytest.param(
-            ["", "b", "c"], "process 0 of 3, on host0, finds no GPU; others do", id="first-without"
+            ["", "b", "c"],
+            "process 0 of 3, on host0, finds no GPU, but another",
+            id="first-without",
         ),
     ],
 )

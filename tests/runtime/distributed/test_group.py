@@ -139,7 +139,7 @@ def test_the_number_of_processes_must_be_a_positive_whole_number(monkeypatch, pr
         start_processes()
 
     assert str(error.value).startswith(
-        f"BLEUPRINT_PROCESSES is '{process_count}': it must be a whole number from 1"
+        f"BLEUPRINT_PROCESSES is '{process_count}'. It must be a whole number from 1"
     )
 
 
@@ -148,7 +148,7 @@ def test_more_processes_than_gpus_are_an_error(monkeypatch):
     set_launcher_variables(monkeypatch, {"BLEUPRINT_PROCESSES": "4"})
     simulate_gpu_count(monkeypatch, 2)
 
-    with pytest.raises(UserError, match=r"BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2; set CUDA"):
+    with pytest.raises(UserError, match=r"BLEUPRINT_PROCESSES is 4, .*PyTorch finds 2\. Lower"):
         start_processes()
 
 
@@ -158,7 +158,7 @@ def test_a_process_without_rank_in_a_group_of_two_is_an_error(monkeypatch):
     simulate_gpu_count(monkeypatch, 0)
     start_processes()  # returns at once: WORLD_SIZE means that the processes are started already
 
-    with pytest.raises(UserError, match=r"WORLD_SIZE is 2, but RANK is not set: .*torchrun"):
+    with pytest.raises(UserError, match=r"WORLD_SIZE is 2, but RANK is not set\. .*torchrun"):
         init_process_group()
 
 
@@ -206,7 +206,7 @@ def test_naming_a_gpu_that_pytorch_does_not_find_is_an_error(
         init_process_group()
 
     assert str(error.value).startswith(
-        f"CUDA_VISIBLE_DEVICES is '{visible_devices}', but PyTorch finds {such_gpus}; set"
+        f"CUDA_VISIBLE_DEVICES is '{visible_devices}', but PyTorch finds {such_gpus}. To train"
     )
 
 

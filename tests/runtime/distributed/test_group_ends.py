@@ -81,7 +81,7 @@ def test_an_error_says_that_process_0_does_not_answer(tmp_path):
     )
     result_1, result_2 = [wait_for_exit(task) for task in tasks]
 
-    no_answer = r"no answer of process 0 at localhost:\d+ within 5 s \(BLEUPRINT_TIMEOUT\)\n"
+    no_answer = r"process 0 does not answer at localhost:\d+ within 5 s \(BLEUPRINT_TIMEOUT\)\n"
     assert result_1.status == 1
     assert re.fullmatch(rf"bleuprint: error: process 1 of 3: {no_answer}", result_1.stderr)
     assert result_2.status == 1
@@ -101,7 +101,7 @@ def test_process_0_names_the_processes_that_did_not_join(tmp_path):
 
     assert result_0.status == 1
     assert error_messages(result_0.stderr) == [
-        "bleuprint: error: of 4 processes, 1, 3 did not join within 5 s (BLEUPRINT_TIMEOUT)"
+        "bleuprint: error: processes 1, 3 of 4 did not join within 5 s (BLEUPRINT_TIMEOUT)"
     ]
     # Process 2 gives up at the same moment, or finds that process 0 has just ended.
     assert result_2.status in (1, os.EX_UNAVAILABLE)

@@ -73,7 +73,7 @@ def test_an_invalid_number_is_an_error_with_variable_and_value(
     with pytest.raises(UserError) as error:
         ranks.rank_from_launcher()
 
-    assert str(error.value) == f"{variable} is {text!r}: it must be a whole number {limits}"
+    assert str(error.value) == f"{variable} is {text!r}. It must be a whole number {limits}"
 
 
 @pytest.mark.parametrize("rank", ["2", "5"])
@@ -84,7 +84,7 @@ def test_a_rank_must_be_below_the_number_of_processes(set_process_variables, ran
     with pytest.raises(UserError) as error:
         ranks.rank_from_launcher()
 
-    assert str(error.value) == f"RANK is {rank}, but WORLD_SIZE is 2: ranks are 0 to 1"
+    assert str(error.value) == f"RANK is {rank}, but WORLD_SIZE is 2. Ranks are 0 to 1"
 
 
 @pytest.mark.parametrize("variable", ["RANK", "MASTER_ADDR", "MASTER_PORT"])
@@ -92,7 +92,7 @@ def test_an_empty_variable_counts_as_missing(set_process_variables, variable):
     """The variables of process 1 of 2 are set, except for this one."""
     set_process_variables(**{variable: ""})
 
-    message = f"WORLD_SIZE is 2, but {variable} is not set: start it by"
+    message = f"WORLD_SIZE is 2, but {variable} is not set. Start the command by"
     with pytest.raises(UserError, match=message):
         ranks.rank_from_launcher()
 
@@ -213,8 +213,8 @@ def test_process_1_names_another_program_at_the_address_of_process_0(
     other_program = rf"[\w.-]+, process {os.getpid()}{re.escape(quoted_answer)}"
     assert re.fullmatch(
         rf"bleuprint: error: process 1 of 2: MASTER_ADDR and MASTER_PORT are 127\.0\.0\.1:{port}, "
-        rf"but what answers there is not process 0 \({other_program}\): "
-        r"choose a port that is free\n",
+        rf"but another program answers there, not process 0 \({other_program}\)\. "
+        r"Choose a free port\n",
         result.stderr,
     ), result.stderr
 
@@ -234,7 +234,7 @@ def test_process_0_names_another_program_at_its_port(tmp_path):
     other_program = rf"[\w.-]+, process {os.getpid()}, it says '{greeting}'"
     assert re.fullmatch(
         rf"bleuprint: error: MASTER_PORT is {port}: process 0 of 2 cannot listen there on \S+: "
-        rf"address already in use \({other_program}\): choose a port that is free\n",
+        rf"address already in use \({other_program}\)\. Choose a free port\n",
         result.stderr,
     ), result.stderr
 
@@ -262,7 +262,7 @@ def test_a_process_does_not_join_a_training_with_another_number_of_processes(tmp
     # The parentheses contain the arguments of each command: here none.
     assert result_of_1_of_3.stderr == (
         "bleuprint: error: process 1 of 3 () found process 0 of 2 of another command () at "
-        f"127.0.0.1:{port}: give each command a MASTER_PORT of its own, and "
+        f"127.0.0.1:{port}. Give each command its own MASTER_PORT, and "
         "all its processes the same WORLD_SIZE\n"
     )
     for result in (result_of_0_of_2, result_of_1_of_2):
@@ -296,7 +296,7 @@ def test_two_processes_with_the_same_rank_are_an_error():
     store_of_group["member/1"] = b"[]"  # process 1 has joined
     process = ProcessRank(rank=0, size=2, local_rank=0)
 
-    message = "RANK is 0 in two processes: give each process its own"
+    message = "RANK is 0 in two processes. Give each process its own"
     with pytest.raises(UserError, match=message):
         rendezvous.exchange_members(store_of_group, process, Member("host"))
 

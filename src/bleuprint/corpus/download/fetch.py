@@ -91,7 +91,7 @@ class Downloads:
         """
         if self.lock is None or not self.lock.exists():
             return {}
-        remedy = "restore it (git checkout), or remove it to accept the files as they are now"
+        remedy = "Restore it (git checkout), or remove it to accept the files as they are now"
         return read_record(dict[str, RecordedFile], self.lock, remedy)
 
     def unchecked_hint(self, files: Iterable[File]) -> str:

@@ -107,7 +107,7 @@ class FilterStep(Step):
             source_parts = []
             target_parts = []
             for part in parts:
-                remedy = f"remove {part}, and run its shard again"
+                remedy = f"Remove {part}, and run its shard again"
                 train_counts.add(read_record(SetCounts, part / _COUNTS_FILE, remedy))
                 source_part, target_part = self.input_text.with_path(part).files("train")
                 source_parts.append(source_part)

@@ -220,7 +220,7 @@ def _systems_with_many_errors(report: ReportData) -> list[str]:
     for row in report.bleu_rows:
         lines_by_error = _lines_by_error(report.scores, row)
         # One of the metrics counts the lines with any error. After it is removed, only the kinds of
-        # errors remain, of which the most frequent one is named.
+        # errors remain, and the text names the most frequent one.
         lines_with_any_error = lines_by_error.pop(ANY_ERROR, 0.0)
         share = lines_with_any_error / row.lines
         if share >= MANY_ERRORS_SHARE:

@@ -124,7 +124,7 @@ def _system_descriptions(settings: Settings) -> dict[str, str]:
 
 
 def _preparation_descriptions(settings: Settings, corpora: list[str]) -> dict[str, str]:
-    """Return how the preparation of each corpus differs from that of the first corpus.
+    """Return how each corpus is prepared differently from the first corpus.
 
     Args:
         settings: The settings of the experiment.

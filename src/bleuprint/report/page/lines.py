@@ -91,7 +91,7 @@ def lines_of_sets(report: ReportData) -> Iterator[SetLines]:
         for row in shown_systems(rows):
             run = Run(row.system, row.corpus, report.settings.seeds[0])
             results = Results.open(report.settings, run, report.root)
-            # All systems have the same source and reference lines, so those of any system will do.
+            # All systems have the same source and reference lines, so any system will do.
             sources = results.source_lines(test)
             references, translations = results.references_and_translations(test)
             outputs[row.row_name] = translations

@@ -115,7 +115,7 @@ def _systems_by_machine(runs: pd.DataFrame) -> dict[Machine, str]:
     # Unknown facts, such as the machine of an old training, become a dash, since `groupby` would
     # drop rows with missing values.
     trainings = one_row_per_training(runs).astype(object).fillna(DASH)
-    # The names of `Machine`'s fields are those of the columns.
+    # The fields of `Machine` and the columns have the same names.
     runs_by_machine = trainings.groupby(list(Machine._fields), sort=False)
     has_one_machine = len(runs_by_machine) == 1
     systems_by_machine = {}

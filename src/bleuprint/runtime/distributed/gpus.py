@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.gpu_locks import hold_gpus
 from bleuprint.runtime.wording import counted
 
-ON_CPUS = "set CUDA_VISIBLE_DEVICES to nothing to train on CPUs"
+ON_CPUS = "To train on CPUs, set CUDA_VISIBLE_DEVICES to an empty value"
 # The folder in which Linux describes the devices on the PCI bus.
 _PCI = Path("/sys/bus/pci/devices")
 _NVIDIA_VENDOR_ID = "0x10de"
@@ -88,7 +88,7 @@ def gpu_count() -> int:
     if named_count > count:
         such_gpus = counted(count, "such GPU")
         raise UserError(
-            f"CUDA_VISIBLE_DEVICES is {visible_devices!r}, but PyTorch finds {such_gpus}; {ON_CPUS}"
+            f"CUDA_VISIBLE_DEVICES is {visible_devices!r}, but PyTorch finds {such_gpus}. {ON_CPUS}"
         )
     return count
 
@@ -102,8 +102,8 @@ def _unusable_driver(warning: str) -> UserError:
     """
     reason = warning.removeprefix("CUDA initialization: ").partition(". ")[0]
     return UserError(
-        f"{socket.gethostname()}: {reason}; this PyTorch is built for CUDA "
-        f"{torch.version.cuda}: update the driver, or {ON_CPUS}"
+        f"{socket.gethostname()}: {reason}. This PyTorch is built for CUDA "
+        f"{torch.version.cuda}. Update the driver. {ON_CPUS}"
     )
 
 
@@ -193,12 +193,12 @@ def _explain_unusable_gpu(error: RuntimeError, device: torch.device, process: st
         properties = torch.cuda.get_device_properties(device)
         return UserError(
             f"{process} cannot use {device}, {properties.name}: this PyTorch "
-            f"({torch.__version__}) has no kernels for its compute capability "
-            f"{properties.major}.{properties.minor}: install a build that has, or {ON_CPUS}"
+            f"({torch.__version__}) lacks kernels for compute capability "
+            f"{properties.major}.{properties.minor}. Install a build that has them. {ON_CPUS}"
         )
     return UserError(
-        f"{process} cannot use {device}: {reason}: end the processes that use it "
-        f"(see nvidia-smi), name other GPUs in CUDA_VISIBLE_DEVICES, or {ON_CPUS}"
+        f"{process} cannot use {device}: {reason}. End the processes that use it "
+        f"(nvidia-smi lists them), or name other GPUs in CUDA_VISIBLE_DEVICES. {ON_CPUS}"
     )
 
 
@@ -227,13 +227,14 @@ def check_gpus(members: list[Member]) -> None:
     for rank, member in enumerate(members):
         if not member.gpu_uuid:
             raise UserError(
-                f"process {rank} of {len(members)}, on {member.host}, finds no GPU; others do"
+                f"process {rank} of {len(members)}, on {member.host}, finds no GPU, but another "
+                f"process does. Give each process a GPU. {ON_CPUS}"
             )
         first_rank = rank_of_gpu.setdefault(member.gpu_uuid, rank)
         if first_rank != rank:
             raise UserError(
-                f"processes {first_rank} and {rank} of {len(members)} are given the same GPU of "
-                f"{member.host}: start no more processes than there are GPUs; {ON_CPUS}"
+                f"processes {first_rank} and {rank} of {len(members)} have the same GPU of "
+                f"{member.host}. Start at most as many processes as there are GPUs. {ON_CPUS}"
             )
 
 
@@ -247,10 +248,10 @@ def find_slowdowns(members: list[Member]) -> Iterator[str]:
     """
     some_process_has_gpu = any(member.gpu_uuid for member in members)
     if not some_process_has_gpu and lacks_driver():
-        yield "this machine has an NVIDIA GPU, but no driver answers: CPUs train"
+        yield "training on CPUs: this machine has an NVIDIA GPU, but no driver answers"
     gpu_names = dict.fromkeys(member.gpu_name for member in members)
     if len(gpu_names) > 1:
-        yield f"different GPUs train together, at the pace of the slowest: {', '.join(gpu_names)}"
+        yield f"the GPUs differ, and the slowest sets the pace: {', '.join(gpu_names)}"
     for rank, member in enumerate(members):
         is_used_by_others = member.free_bytes < _FREE_SHARE * member.total_bytes
         if is_used_by_others:
@@ -263,9 +264,9 @@ def find_slowdowns(members: list[Member]) -> Iterator[str]:
 
 
 def describe_device_memory(device: torch.device) -> str:
-    """Describe how much memory a device has and how much of it this process can use.
+    """Return a sentence: how much memory a device has, and how much of it this process can use.
 
-    The text ends a message about a lack of memory. For a CPU, it is about the machine's memory.
+    It is part of a message about a lack of memory. For a CPU, it is about the machine's memory.
     """
     if device.type != "cuda":
         return machine_errors.describe_memory()
@@ -275,4 +276,4 @@ def describe_device_memory(device: torch.device) -> str:
     name = torch.cuda.get_device_name(device)
     total = machine_errors.format_bytes(total_bytes)
     available = machine_errors.format_bytes(available_bytes)
-    return f"{name} has {total}, {available} of it for this process"
+    return f"{name} has {total} of memory, and this process can use {available}"

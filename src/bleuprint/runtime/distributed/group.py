@@ -1,7 +1,7 @@
 """The group of processes that train one model together: one process a GPU, or several on CPUs.
 
-The number of processes changes no result beyond rounding. So it is no setting: it comes from the
-machine, from BLEUPRINT_PROCESSES, or from torchrun or SLURM's srun.
+The number of processes changes results only by rounding. So params.yaml does not set it: it comes
+from the machine, from BLEUPRINT_PROCESSES, or from torchrun or SLURM's srun.
 
 All processes call the methods of their `Group` in the same order: each call waits until the others
 make the same call.

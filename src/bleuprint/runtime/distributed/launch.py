@@ -37,7 +37,7 @@ from bleuprint.runtime.errors import (
 )
 from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.launcher import end_with_launcher
-from bleuprint.runtime.machine_errors import explain_kill
+from bleuprint.runtime.machine_errors import add_kill_reason
 
 _LOOPBACK = "127.0.0.1"
 # An environment variable that is set in the tasks that `launch_slurm_step` starts.
@@ -93,8 +93,8 @@ def start_processes() -> None:
     count = environment.process_count() or max(1, gpus)
     if gpus and count > gpus:
         raise UserError(
-            f"BLEUPRINT_PROCESSES is {count}, and each process needs a GPU of its own: "
-            f"PyTorch finds {gpus}; {ON_CPUS}"
+            f"BLEUPRINT_PROCESSES is {count}, and each process needs its own GPU, but PyTorch "
+            f"finds {gpus}. Lower BLEUPRINT_PROCESSES. {ON_CPUS}"
         )
     nodes = slurm.node_count()
     if count == 1 and nodes == 1:
@@ -255,8 +255,7 @@ def _describe_exit_code(exit_code: int) -> str:
     number = -exit_code
     description = f"was ended by signal {number} ({signal.strsignal(number)})"
     if number == signal.SIGKILL:
-        # Linux may have killed the process for lack of memory.
-        description += explain_kill()
+        return add_kill_reason(description)
     return description
 
 

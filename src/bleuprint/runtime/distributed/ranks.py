@@ -74,11 +74,11 @@ def _rank_from_variables() -> ProcessRank:
         for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
             if not os.environ.get(name):
                 raise UserError(
-                    f"WORLD_SIZE is {size}, but {name} is not set: start it by torchrun"
+                    f"WORLD_SIZE is {size}, but {name} is not set. Start the command by torchrun"
                 )
     rank = environment.launcher_number("RANK", lowest=0, default=0)
     if rank >= size:
-        raise UserError(f"RANK is {rank}, but WORLD_SIZE is {size}: ranks are 0 to {size - 1}")
+        raise UserError(f"RANK is {rank}, but WORLD_SIZE is {size}. Ranks are 0 to {size - 1}")
     local_rank = environment.launcher_number("LOCAL_RANK", lowest=0, default=0)
     if size > 1:
         master_port()  # Raises UserError if MASTER_PORT is wrong.

@@ -49,7 +49,7 @@ def exchange_members(store: Store, process: ProcessRank, member: Member) -> list
         describe_missing=lambda: _missing_processes(store, process.size),
     )
     if store.get(own_key).decode() != own_entry:
-        raise UserError(f"RANK is {process.rank} in two processes: give each process its own rank")
+        raise UserError(f"RANK is {process.rank} in two processes. Give each process its own rank")
     members = []
     for rank in range(process.size):
         _random_number, *fields = json.loads(store.get(_member_key(rank)))
@@ -78,7 +78,7 @@ def _check_command(store: Store, process: ProcessRank) -> None:
     address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
     raise UserError(
         f"{process} ({' '.join(sys.argv[1:])}) found process 0 of {size} of another command "
-        f"({' '.join(arguments)}) at {address}: give each command a MASTER_PORT of its own, "
+        f"({' '.join(arguments)}) at {address}. Give each command its own MASTER_PORT, "
         "and all its processes the same WORLD_SIZE"
     )
 
@@ -94,11 +94,11 @@ def _absent_ranks(store: Store, size: int) -> list[int]:
 
 
 def _missing_processes(store: Store, size: int) -> str:
-    """Return the beginning of a message: `of 4 processes, 2, 3 did not join`.
+    """Say which processes have not joined: `processes 2, 3 of 4 did not join`.
 
     Args:
         store: The store, in which the other processes have written their entries.
         size: The number of all processes.
     """
     ranks = ", ".join(str(rank) for rank in _absent_ranks(store, size))
-    return f"of {size} processes, {ranks} did not join"
+    return f"processes {ranks} of {size} did not join"

@@ -55,7 +55,7 @@ def connect(process: ProcessRank) -> Store:
         # TCPStore would also wait for the server, but prints a C++ stack if no server answers.
         wait_until(
             is_done=lambda: _accepts_connections(host, port),
-            describe_missing=lambda: f"{process}: no answer of process 0 at {host}:{port}",
+            describe_missing=lambda: f"{process}: process 0 does not answer at {host}:{port}",
         )
     store = _open_store(process, host, port, is_server)
     # When torchrun restarts the processes, it keeps its store with the old entries. A prefix gives
@@ -71,8 +71,8 @@ def wait_until(is_done: Callable[[], bool], describe_missing: Callable[[], str])
 
     Args:
         is_done: A function that returns whether the condition holds. It is called repeatedly.
-        describe_missing: A function that returns what has not happened, such as `of 2 processes, 1
-            did not join`, for the message of the error.
+        describe_missing: A function that returns what has not happened, such as `processes 1, 3 of
+            4 did not join`, for the message of the error.
 
     Raises:
         UserError: The condition does not hold in time.
@@ -176,13 +176,13 @@ def _explain_failure(
         cause = reason.rpartition("message: ")[2]
         return UserError(
             f"MASTER_PORT is {port}: {process} cannot listen there on {socket.gethostname()}: "
-            f"{cause}{describe_occupant(host, port)}: choose a port that is free"
+            f"{cause}{describe_occupant(host, port)}. Choose a free port"
         )
     if error is not None and not _accepts_connections(host, port):
         return error  # Nobody listens any more: process 0 has ended since it was found.
     return UserError(
-        f"{process}: MASTER_ADDR and MASTER_PORT are {host}:{port}, but what answers there is not "
-        f"process 0{describe_occupant(host, port)}: choose a port that is free"
+        f"{process}: MASTER_ADDR and MASTER_PORT are {host}:{port}, but another program answers "
+        f"there, not process 0{describe_occupant(host, port)}. Choose a free port"
     )
 
 
