@@ -305,7 +305,7 @@ def measure_seconds(function: Callable[..., object], *arguments: object) -> dict
 
     Args:
         function: The function.
-        *arguments: The arguments of the function.
+        arguments: The arguments of the function.
     """
     start = time.monotonic()
     function(*arguments)

@@ -88,7 +88,7 @@ class Trial:
 
         Args:
             command: The command and its arguments.
-            **variables: Environment variables to set for it.
+            variables: Environment variables to set for it.
         """
         process = subprocess.run(
             command,
@@ -113,7 +113,7 @@ class Trial:
 
         Args:
             script: The name of the script, such as train.py.
-            *arguments: The arguments of the script.
+            arguments: The arguments of the script.
         """
         path = str(ROOT / "benchmarks" / script)
         command = [sys.executable, path, *map(str, arguments)]
@@ -160,7 +160,7 @@ def run_stage(project: Path, stage: str, *arguments: object) -> None:
     Args:
         project: The scratch project.
         stage: The name of the stage.
-        *arguments: The arguments of the script.
+        arguments: The arguments of the script.
     """
     command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), *map(str, arguments)]
     subprocess.run(command, cwd=project, env=environment_with_source(), check=True)

@@ -58,7 +58,12 @@ def fill_tables(readme: str, root: Path = Path()) -> str:
 
 
 def report_of(recipe: str, root: Path) -> Path:
-    """Return the path of a recipe's results.json, which need not exist."""
+    """Return the path of a recipe's results.json, which need not exist.
+
+    Args:
+        recipe: The name of the recipe.
+        root: The folder of the project.
+    """
     folder = root / "reports"
     if recipe != DEFAULT:
         folder /= recipe
@@ -66,7 +71,12 @@ def report_of(recipe: str, root: Path) -> Path:
 
 
 def records_of(recipe: str, root: Path) -> frame.Records | None:
-    """Return the records of a recipe's report; None if there is no report."""
+    """Return the records of a recipe's report; None if there is no report.
+
+    Args:
+        recipe: The name of the recipe.
+        root: The folder of the project.
+    """
     path = report_of(recipe, root)
     return frame.read(path, path.parent) if path.exists() else None
 
@@ -76,6 +86,10 @@ def published_rows(recipe: str, root: Path) -> Iterator[str]:
 
     Each row shows a published BLEU or perplexity, the one in the report of the recipe, and the
     difference. Without a report there are no rows.
+
+    Args:
+        recipe: The name of the recipe.
+        root: The folder of the project.
     """
     records = records_of(recipe, root)
     if records is None:

@@ -109,6 +109,11 @@ def collect_report(clone: Path, root: Path, recipe: str) -> None:
     The files of a recipe are committed in reports/RECIPE. For the default recipe, all files except
     the HTML report are in reports/ itself, and dvc.lock and the resolved settings are committed,
     too.
+
+    Args:
+        clone: The clone of the project.
+        root: The folder of the project.
+        recipe: The name of the recipe.
     """
     page_folder = root / "reports" / recipe
     page_folder.mkdir(exist_ok=True)

@@ -170,6 +170,10 @@ def figures_of(recipe: str, root: Path) -> Iterator[Figure]:
 
     These are scores, the perplexities on the validation set during training, and the published
     scores that the recipe compares with.
+
+    Args:
+        recipe: The name of the recipe.
+        root: The folder of the project.
     """
     report = report_of(recipe, root)
     rows = frame.read(report, report.parent).to_frame()

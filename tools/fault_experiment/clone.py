@@ -78,6 +78,10 @@ class Clone:
     def make(self, root: Path, commit: str) -> None:
         """Clone the project, or use an existing clone after undoing what a killed run left in it.
 
+        Args:
+            root: The folder of the project.
+            commit: The commit to check out.
+
         Raises:
             UserError: The clone exists and is of another commit.
         """

@@ -29,7 +29,12 @@ class Fault:
 
 
 def with_fault(source: str, fault: Fault) -> str:
-    """Return the text of a file with a fault in it."""
+    """Return the text of a file with a fault in it.
+
+    Args:
+        source: The text of the file without a fault.
+        fault: The fault.
+    """
     content = source.encode()
     return (content[: fault.start] + fault.replacement.encode() + content[fault.end :]).decode()
 

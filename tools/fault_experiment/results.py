@@ -143,7 +143,12 @@ class Results:
         )
 
     def add_tests(self, passing: set[str], failing: set[str]) -> None:
-        """Add tests that were run without a fault."""
+        """Add tests that were run without a fault.
+
+        Args:
+            passing: The tests that passed.
+            failing: The tests that failed.
+        """
         self.passing_tests |= passing
         self.failing_tests |= failing
         self._append({"passing_tests": sorted(passing), "failing_tests": sorted(failing)})

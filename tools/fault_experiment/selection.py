@@ -102,6 +102,10 @@ def names_module(text: str, module: str) -> bool:
     """Return whether the text of a test names a module, in an import or as a string.
 
     Two forms are found: `package.module`, and `from package import ..., module`.
+
+    Args:
+        text: The text of the test file.
+        module: The dotted name of the module.
     """
     parent, _, stem = module.rpartition(".")
     dotted_name = rf"\b{re.escape(module)}\b"

@@ -112,6 +112,10 @@ def chosen_search(settings: Settings, arguments: argparse.Namespace) -> Decode:
     """Return the search settings of the system that --system names.
 
     The option --beam, if it is given, takes the place of the system's beam size.
+
+    Args:
+        settings: The settings of the experiment.
+        arguments: The parsed command line, with `system`.
     """
     decode = settings.system_on(arguments.system, arguments.corpus).decode
     if arguments.beam is None:
@@ -138,6 +142,10 @@ def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
 
     A run is a system that is trained on a corpus with one seed. The default of --seed is the first
     seed of params.yaml. A note is printed if params.yaml has changed since the training.
+
+    Args:
+        settings: The settings of the experiment.
+        arguments: The parsed command line, with `system`, `corpus` and `seed`.
 
     Raises:
         UserError: params.yaml has no such run, or it has not been trained and averaged.

@@ -160,6 +160,9 @@ def pair_of_test(corpus: C, test: str) -> C:
 def target_languages_by_tag(corpus: AnyCorpus) -> dict[str, str]:
     """Return the target languages by the tag that stands before their source sentences.
 
+    Args:
+        corpus: The corpus.
+
     Returns:
         A mapping such as `{"<2de>": "de"}`; empty for a corpus of one language pair, whose
         sentences have no tags.
@@ -176,6 +179,10 @@ def words_without_tag(corpus: AnyCorpus, line: str) -> list[str]:
 
     In a corpus with several directions, a sentence begins with a tag, such as `<2de>`, that names
     the language to translate into.
+
+    Args:
+        corpus: The corpus. Only if it has several directions, its sentences have tags.
+        line: The sentence, as tokens separated by spaces.
     """
     words = line.split()
     has_tag = corpus.directions is not None
@@ -187,6 +194,9 @@ def header_of_pairs(corpus: AnyCorpus) -> dict[str, Any] | None:
 
     It lists the target languages by tag, as `{"tags": {"<2de>": "de"}}`. For a corpus of one
     language pair, whose sentences have no tags, it is None.
+
+    Args:
+        corpus: The corpus.
     """
     languages_by_tag = target_languages_by_tag(corpus)
     return {"tags": languages_by_tag} if languages_by_tag else None
@@ -194,6 +204,9 @@ def header_of_pairs(corpus: AnyCorpus) -> dict[str, Any] | None:
 
 def params_of_pairs(corpus: AnyCorpus) -> dict[str, Any]:
     """Return, for MLflow, on which directions of a corpus a model is trained.
+
+    Args:
+        corpus: The corpus.
 
     Returns:
         A mapping such as `{"directions": {"en-de": "trained", "de-fr": "zero-shot"}}`; empty for a
@@ -220,6 +233,9 @@ def check_directions(corpus: AnyCorpus) -> None:
     Each direction must be a valid corpus of one language pair. The model is not trained on a
     zero-shot direction. So it must learn to read the source language of this direction, and to
     write its target language, from other directions.
+
+    Args:
+        corpus: The corpus, which has several directions.
 
     Raises:
         SettingError: A direction has a language that the model does not know.

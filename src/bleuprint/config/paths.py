@@ -87,7 +87,13 @@ def vocabulary_folder(corpus: str, shared_from: str | None, root: Path = Path())
 
 
 def filter_stats_file(corpus: str, stage: str, root: Path = Path()) -> Path:
-    """Return the file that says how many pairs a stage has read, kept, changed and dropped."""
+    """Return the file that says how many pairs a stage has read, kept, changed and dropped.
+
+    Args:
+        corpus: The name of the corpus.
+        stage: The stage that has written the file, such as `filter`.
+        root: The project's folder.
+    """
     return root / "data" / "filter_stats" / corpus / f"{stage}.json"
 
 
@@ -95,6 +101,11 @@ def shards_folder(corpus: str, stage: str, root: Path = Path()) -> Path:
     """Return the folder for the shards of a corpus: parts that several jobs process in parallel.
 
     Snakemake removes the folder when the results of the jobs are merged.
+
+    Args:
+        corpus: The name of the corpus.
+        stage: The stage that writes the shards.
+        root: The project's folder.
     """
     return root / "work" / "shards" / stage / corpus
 

@@ -62,6 +62,10 @@ def training_settings_sha256(system: System, seed: int) -> str:
 
     A model must be trained again if this hash changes. The settings for averaging and decoding are
     not hashed, since they are used after the training.
+
+    Args:
+        system: The settings of the system.
+        seed: The seed of the training.
     """
     settings = [system.model, system.train, seed]
     # Earlier versions had only native arithmetic, and did not hash this setting. So it is not

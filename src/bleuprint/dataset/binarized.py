@@ -232,7 +232,12 @@ class BinaryCorpus:
         return self._tokenizers[language]
 
     def text(self, language: str, ids: Iterable[int]) -> str:
-        """Return the detokenized sentence with these token ids."""
+        """Return the detokenized sentence with these token ids.
+
+        Args:
+            language: The language of the sentence.
+            ids: The token ids of the sentence.
+        """
         words = self.segmentation(language).decode(ids)
         return self.tokenizer(language).detokenize(words)
 
@@ -294,7 +299,12 @@ class BinaryCorpus:
         return self.tags.words_without_tag(line)
 
     def check_sentence(self, sentence: str, words: Iterable[str]) -> None:
-        """Raise UserError if a sentence to translate contains a tag as one of its words."""
+        """Raise UserError if a sentence to translate contains a tag as one of its words.
+
+        Args:
+            sentence: The sentence, for the message.
+            words: The words of the tokenized sentence.
+        """
         self.tags.check_sentence(sentence, words)
 
     def verify(self, set_name: str | None = None) -> None:

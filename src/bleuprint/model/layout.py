@@ -124,7 +124,12 @@ class PackedLayout(NamedTuple):
     max_length: int
 
     def split_heads(self, rows: Tensor, heads: int) -> Tensor:
-        """Return rows (rows, heads x key_dim) with separate heads, (rows, heads, key_dim)."""
+        """Return rows (rows, heads x key_dim) with separate heads, (rows, heads, key_dim).
+
+        Args:
+            rows: Queries, keys or values of all heads, (rows, heads x key_dim).
+            heads: The number of heads.
+        """
         return rows.view(rows.size(0), heads, -1)
 
     def attend(

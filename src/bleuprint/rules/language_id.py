@@ -37,7 +37,12 @@ class LanguageId(SideCheck):
     min_odds: Annotated[float, Gt(2)]
 
     def passes(self, sentence: str, language: str) -> bool:
-        """Return whether a sentence may be in a language, that is, no other is much likelier."""
+        """Return whether a sentence may be in a language, that is, no other is much likelier.
+
+        Args:
+            sentence: The sentence.
+            language: The language in which the sentence should be.
+        """
         return self._pass_each([sentence], [language])[0]
 
     def keeps_each(self, candidates: Sequence[Candidate]) -> list[bool]:

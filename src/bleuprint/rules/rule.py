@@ -160,7 +160,16 @@ Edits = tuple[Edit, ...]
 
 
 def apply_edits(sentence: str, language: str, edits: Edits) -> str:
-    """Apply edits to a sentence one after the other, then reduce runs of spaces to one space."""
+    """Apply edits to a sentence one after the other, then reduce runs of spaces to one space.
+
+    Args:
+        sentence: The sentence.
+        language: The language of the sentence.
+        edits: The edits, in the order in which they are applied.
+
+    Returns:
+        The edited sentence.
+    """
     for edit in edits:
         sentence = apply_edit(edit, sentence, language)
     return collapse_spaces(sentence)

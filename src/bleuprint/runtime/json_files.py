@@ -29,6 +29,10 @@ def write_json(path: Path, value: Any) -> None:
     """Write a value to a file as indented JSON.
 
     Equal values give equal bytes, if their keys have the same order: the order is kept.
+
+    Args:
+        path: The file to write.
+        value: The value, which JSON can represent.
     """
     write_text(path, format_json(value))
 

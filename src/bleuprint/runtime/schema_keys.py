@@ -10,7 +10,12 @@ Keys = Sequence[str | int]
 
 
 def has_entry(value: Any, key: str | int) -> bool:
-    """Return whether a value is a mapping with this key, or a list with this position."""
+    """Return whether a value is a mapping with this key, or a list with this position.
+
+    Args:
+        value: Any value of a JSON document.
+        key: The key of a mapping, or the position in a list.
+    """
     if isinstance(value, list):
         return isinstance(key, int) and key < len(value)
     return isinstance(value, Mapping) and key in value

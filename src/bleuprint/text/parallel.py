@@ -65,6 +65,10 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 def read_pairs(source: Path, target: Path) -> Iterator[Pair]:
     """Yield the sentence pairs of two aligned files: line i of one translates line i of the other.
 
+    Args:
+        source: The file of the source sentences.
+        target: The file of the target sentences.
+
     Raises:
         UserError: A file is missing or longer than the other, or a byte is not UTF-8.
     """

@@ -123,6 +123,10 @@ def tokenize_to_line(tokenizer: Tokenizer, sentence: str) -> str:
     """Return the tokens of a sentence as one text, separated by spaces.
 
     Some tokenizers have a method of this name, which is faster than joining their tokens.
+
+    Args:
+        tokenizer: The tokenizer.
+        sentence: The sentence.
     """
     fast_method: Callable[[str], str] | None = getattr(tokenizer, "tokenize_to_line", None)
     if fast_method is not None:

@@ -77,7 +77,12 @@ def read_training_cost(run: Run, training_sha256: str, root: Path = Path()) -> T
 
 
 def write_seconds(path: Path, seconds: float) -> None:
-    """Write a duration to a JSON file, rounded to milliseconds."""
+    """Write a duration to a JSON file, rounded to milliseconds.
+
+    Args:
+        path: The file to write.
+        seconds: The duration in seconds.
+    """
     write_json(path, {"seconds": round(seconds, 3)})
 
 

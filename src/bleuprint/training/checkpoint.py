@@ -106,7 +106,12 @@ def paths(folder: Path) -> list[Path]:
 
 
 def checkpoint_path(folder: Path, update: int) -> Path:
-    """Return the folder of the checkpoint after an update."""
+    """Return the folder of the checkpoint after an update.
+
+    Args:
+        folder: The folder of the training's checkpoints.
+        update: The number of the update, from 1.
+    """
     return folder / f"{_PREFIX}{update:07d}"
 
 

@@ -31,13 +31,28 @@ class Observer:
         """Handle the arrival of the next update's data, for which the training waited so long."""
 
     def updated(self, state: TrainState, stats: UpdateStats) -> None:
-        """Handle an update of the weights, which `state` already counts."""
+        """Handle an update of the weights, which `state` already counts.
+
+        Args:
+            state: The state of the training after the update.
+            stats: The statistics of the update.
+        """
 
     def recorded(self, state: TrainState, point: dict[str, float]) -> None:
-        """Handle a point of the training curve; its loss is the mean since the previous point."""
+        """Handle a point of the training curve; its loss is the mean since the previous point.
+
+        Args:
+            state: The state of the training.
+            point: The point of the training curve.
+        """
 
     def validated(self, state: TrainState, metrics: dict[str, float]) -> None:
-        """Handle the results of a validation: the `loss` in nats per token, and `bleu`."""
+        """Handle the results of a validation: the `loss` in nats per token, and `bleu`.
+
+        Args:
+            state: The state of the training.
+            metrics: The results of the validation by metric.
+        """
 
     def skipped(self, state: TrainState) -> None:
         """Handle an update that ran out of memory and was skipped."""
@@ -52,4 +67,9 @@ class Observer:
         """Handle a checkpoint of `state` that was written."""
 
     def ended(self, state: TrainState, status: Status) -> None:
-        """Handle the end of the training; called exactly once after `started`, however it ends."""
+        """Handle the end of the training; called exactly once after `started`, however it ends.
+
+        Args:
+            state: The state of the training at its end.
+            status: How the training has ended.
+        """

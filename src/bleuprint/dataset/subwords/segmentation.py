@@ -69,6 +69,10 @@ class Segmentation:
         """Read how words of a language are split, from the folder that `learn_segmentation` wrote.
 
         segmentation.json in the folder names the kind of tokens: BPE, SentencePiece or whole words.
+
+        Args:
+            folder: The folder of the corpus's segmentation.
+            language: The language of the words.
         """
         vocabulary = Vocabulary.read(folder / f"vocabulary.{language}")
         kind = read_segmentation_file(folder)["kind"]
@@ -288,6 +292,10 @@ def read_bpe(folder: Path, language: str) -> Bpe:
     """Read the merge operations of BPE for a language, and the subwords that it may use.
 
     The folder lists the allowed subwords only if the setting `threshold` excludes rare ones.
+
+    Args:
+        folder: The folder of the corpus's segmentation.
+        language: The language of the words.
     """
     codes = folder / f"codes.{language}"
     allowed = folder / f"allowed.{language}"

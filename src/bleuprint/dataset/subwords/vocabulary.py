@@ -95,6 +95,10 @@ def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]
     """Return the tokens that occur at least `min_count` times, with their counts.
 
     The most frequent token comes first. Tokens with the same count are sorted by code point.
+
+    Args:
+        counts: How often each token occurs in the training text.
+        min_count: The smallest count of a token that is returned.
     """
 
     def sort_key(entry: tuple[str, int]) -> tuple[int, str]:
@@ -110,7 +114,12 @@ def most_frequent(counts: Counter[str], min_count: int) -> list[tuple[str, int]]
 
 
 def write_counts(path: Path, entries: Iterable[tuple[str, int]]) -> None:
-    """Write a token, a space and its count on each line, in the order of `entries`."""
+    """Write a token, a space and its count on each line, in the order of `entries`.
+
+    Args:
+        path: The file to write.
+        entries: The tokens with their counts.
+    """
     with atomic_file(path) as unfinished_path, unfinished_path.open("wb") as file:
         for token, count in entries:
             file.write(f"{token} {count}\n".encode())

@@ -17,6 +17,10 @@ _GREETING_BYTES = 80
 def describe_occupant(host: str, port: int) -> str:
     """Describe the program that listens at a network address, for the end of a message.
 
+    Args:
+        host: The name or number of the host.
+        port: The number of the port.
+
     Returns:
         A text such as ` (sshd, process 12, it says 'SSH-2.0')`, with a space before it; an empty
         text if nothing is known.
