@@ -1,4 +1,7 @@
-"""bleuprint: from raw parallel text to a table of BLEU scores that anyone can reproduce."""
+"""bleuprint: from raw parallel text to a table of BLEU scores that anyone can reproduce.
+
+docs/contributing.md describes the packages, and docs/code.md the style of the code.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

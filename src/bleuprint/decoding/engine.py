@@ -1,4 +1,7 @@
-"""The search engine, which translates many sentences in batches."""
+"""The search engine, which translates many sentences in batches.
+
+`Engine.search` sorts sentences by length and passes each batch to beam_search.py or sampling.py.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

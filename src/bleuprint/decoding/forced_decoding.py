@@ -1,4 +1,7 @@
-"""Forced decoding: the log-probabilities of given translations."""
+"""Forced decoding: the log-probabilities of given translations.
+
+`reference_loss` computes the loss of the references, `token_log_probs` that of any translations.
+"""
 
 import math
 from collections.abc import Sequence

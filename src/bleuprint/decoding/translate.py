@@ -1,4 +1,7 @@
-"""Translating test sets: binarized sources to detokenized lines."""
+"""The stage translate: binarized sources of the test sets to detokenized lines.
+
+`translate_tests` is the stage. The searches are in engine.py.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
 """What the stages leave of each run, opened and checked by one class.
 
-Order of the packages: pyproject.toml, importlinter.
+Start with results.py. May import the packages from runtime to training.
 """

@@ -1,4 +1,7 @@
-"""The stage score: all metrics of a run's translations."""
+"""The stage score: all metrics of a run's translations.
+
+`score_run` is the stage. metrics.py lists the metrics, and record.py defines the file of scores.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
