@@ -153,7 +153,7 @@ def test_a_revision_and_the_working_tree_are_compared_in_all_systems(repository)
         pytest.param(
             ",own",
             "tiny",
-            "',own': does not name a system. Write SYSTEM, SYSTEM@REVISION or @REVISION",
+            "',own' does not name a system. Write SYSTEM, SYSTEM@REVISION or @REVISION",
             id="empty system name",
         ),
     ],

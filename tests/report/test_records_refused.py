@@ -265,6 +265,6 @@ def test_results_of_a_training_with_other_settings_are_refused(experiment_copy):
     smoothed = replace(tiny, train=replace(tiny.train, label_smoothing=0.3))
     changed_settings = with_systems(settings, {"tiny": smoothed})
 
-    message = r"1/training\.json: out of date: params\.yaml has changed"
+    message = r"1/training\.json is out of date: params\.yaml has changed"
     with pytest.raises(UserError, match=message):
         Results.open(changed_settings, Run("tiny", "news-en-de", 1), root)

@@ -155,7 +155,7 @@ def test_set_up_prints_why_there_is_no_library(monkeypatch, capsys):
 
     set_up_note.main()
 
-    assert capsys.readouterr().out.startswith("note: no C++ functions were built")
+    assert capsys.readouterr().out.startswith("note: the C++ functions were not built")
 
 
 def test_set_up_prints_nothing_if_the_library_was_built(build_library, capsys):

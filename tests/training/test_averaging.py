@@ -300,7 +300,7 @@ def test_only_the_averaged_checkpoints_must_be_of_the_same_training(tmp_path):
 def test_a_folder_without_checkpoints_is_an_error(tmp_path):
     folder = write_checkpoints(tmp_path / "checkpoints", updates=[])
 
-    message = "average.last is 1, but the checkpoints are: none. Lower average.last; "
+    message = "average.last is 1, but the checkpoints are: none. Lower average.last. "
     with pytest.raises(UserError, match=message):
         average_checkpoints(folder, Average(last=1), tmp_path / "averaged")
 
