@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 import micro
 from bleuprint.pipeline import graph
-from slurmcluster import HOW, Cluster, installed
+from slurmcluster import Cluster, missing_programs
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,11 @@ def main() -> None:
         help="slurm-init-seconds-before-status-checks",
     )
     arguments = parser.parse_args()
-    if not installed():
-        sys.exit(HOW)
+    missing = missing_programs()
+    if missing:
+        sys.exit(f"Programs of SLURM are missing: {', '.join(missing)}. Run: make debian")
+    # SLURM does not see processes that were started before as part of a job.
+    micro.Project.warm = False
     with tempfile.TemporaryDirectory() as folder:
         compare(Path(folder), arguments.interval)
 

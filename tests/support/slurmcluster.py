@@ -212,6 +212,11 @@ def _script(path: Path, line: str) -> None:
     path.chmod(0o755)
 
 
+def missing_programs() -> list[str]:
+    """Return the names of SLURM's programs that are not installed."""
+    return [program for program in PROGRAMS if shutil.which(program, path=_PATH) is None]
+
+
 def skip_unless_installed() -> None:
     """Skip the test if a program of SLURM is missing."""
     skip_without(*PROGRAMS, path=_PATH)
