@@ -26,7 +26,7 @@ from bleuprint.corpus.alignment.align import Document, align, align_by_lengths, 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Bead, best_path
 from bleuprint.runtime import environment
-from documents import cut, f1
+from documents import cut_into_documents, f1
 from tools.phrasebook import english, french, german
 from tools.phrasebook.grammar import Writer
 
@@ -60,7 +60,9 @@ def main() -> None:
         pairs = list(islice(phrasebook_pairs(language), arguments.pairs))
         for fault_share in arguments.faults:
             for seed in arguments.seeds:
-                documents, true_beads = cut(pairs, arguments.length, fault_share, seed)
+                documents, true_beads = cut_into_documents(
+                    pairs, arguments.length, fault_share, seed
+                )
                 row = measured_row(documents, true_beads, arguments.repeat)
                 start = f"| {language} | {arguments.length} | {fault_share:.0%} | {seed}"
                 print(f"{start} | {row} |", flush=True)

@@ -130,7 +130,7 @@ def host():
 
 
 @pytest.fixture(scope="session")
-def made_once(tmp_path_factory):
+def shared_folder(tmp_path_factory):
     """Return a function that makes a folder once for all of pytest-xdist's workers.
 
     Tests leave these folders as they are: a change in one of them fails at the end.
@@ -139,16 +139,16 @@ def made_once(tmp_path_factory):
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
     folders = SharedFolders(base)
-    yield folders.made
+    yield folders.folder
     folders.check()
 
 
 @pytest.fixture(scope="session")
-def toy(made_once):
+def toy(shared_folder):
     """Return a toy project that translates (see trainings). Not to be changed."""
     import trainings  # Loads torch, which few tests need.
 
-    return made_once("toy", trainings.translator)
+    return shared_folder("toy", trainings.make_translator)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def mlserver(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def mldatabase(made_once):
+def mldatabase(shared_folder):
     """Return MLflow's database without a run, to be copied, since creating one takes seconds."""
 
     def make(folder):
@@ -182,7 +182,7 @@ def mldatabase(made_once):
         folder.mkdir()
         MlflowClient(f"sqlite:///{folder / 'mlflow.db'}").search_experiments()
 
-    return made_once("mldatabase", make) / "mlflow.db"
+    return shared_folder("mldatabase", make) / "mlflow.db"
 
 
 @pytest.fixture(scope="session")
@@ -211,17 +211,17 @@ def slurm_project(cluster, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def clean(made_once):
+def clean(shared_folder):
     """Return a micro project (see micro) in which nothing has run. Not to be changed."""
 
     def make(folder):
         micro.make(folder).commit()
 
-    return micro.Project(made_once("clean", make))
+    return micro.Project(shared_folder("clean", make))
 
 
 @pytest.fixture(scope="session")
-def by_dvc(clean, made_once):
+def by_dvc(clean, shared_folder):
     """Return a micro project after `dvc repro`, committed. Not to be changed."""
 
     def make(folder):
@@ -230,11 +230,11 @@ def by_dvc(clean, made_once):
         assert len(project.repro()) == stage_count
         project.commit()
 
-    return micro.Project(made_once("dvc", make))
+    return micro.Project(shared_folder("dvc", make))
 
 
 @pytest.fixture(scope="session")
-def stand_in(made_once):
+def stand_in(shared_folder):
     """Return a project whose stages compute nothing (see stand_ins); all have run.
 
     Not to be changed.
@@ -244,7 +244,7 @@ def stand_in(made_once):
     def make(folder):
         stand_ins.run(stand_ins.make(folder))
 
-    return micro.Project(made_once("stand-in", make))
+    return micro.Project(shared_folder("stand-in", make))
 
 
 @pytest.fixture

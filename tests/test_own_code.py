@@ -23,7 +23,7 @@ def test_a_process_runs_the_code_of_this_checkout(start, tmp_path):
     """
     command = [sys.executable, "-c", PRINT_PACKAGE_FILE]
     if start == "loaded":
-        command = processes.loaded(command)
+        command = processes.in_loaded_python(command)
 
     process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
 

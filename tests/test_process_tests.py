@@ -10,17 +10,17 @@ import pytest
 import process_tests
 from root import ROOT
 
-# A small folder of tests. Its fixture `project` starts processes by way of `made_once`.
+# A small folder of tests. Its fixture `project` starts processes by way of `shared_folder`.
 CONFTEST = """
 import pytest
 
 pytest_plugins = ["process_tests"]
 
 @pytest.fixture
-def made_once(): ...
+def shared_folder(): ...
 
 @pytest.fixture
-def project(made_once): ...
+def project(shared_folder): ...
 """
 MODULES = {
     "test_unmarked.py": "import json\n\ndef test_it(tmp_path): ...\n",
@@ -30,7 +30,7 @@ MODULES = {
     "test_import_from.py": "from multiprocessing import Process\n\ndef test_it(): ...\n",
     "test_support.py": "import hosts\n\ndef test_it(): ...\n",
     "test_support_of_support.py": "from slurmprojects import make_project\n\ndef test_it(): ...\n",
-    "test_fixture.py": "def test_it(made_once): ...\n",
+    "test_fixture.py": "def test_it(shared_folder): ...\n",
     "test_fixture_of_fixture.py": "def test_it(project): ...\n",
 }
 MODULES_WITH_PROCESSES = sorted(set(MODULES) - {"test_unmarked.py"})

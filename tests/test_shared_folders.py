@@ -159,8 +159,8 @@ def test_a_folder_is_made_once_for_all_processes(tmp_path):
 
     first_worker = SharedFolders(tmp_path)
     second_worker = SharedFolders(tmp_path)
-    first_folder = first_worker.made("toy", make_and_count)
-    second_folder = second_worker.made("toy", make_and_count)
+    first_folder = first_worker.folder("toy", make_and_count)
+    second_folder = second_worker.folder("toy", make_and_count)
 
     assert first_folder == second_folder
     assert len(new_folders) == 1
@@ -172,11 +172,11 @@ def test_a_folder_is_made_once_for_all_processes(tmp_path):
 def test_a_change_before_another_worker_uses_the_folder_is_an_error_of_both(tmp_path):
     """A worker is a process of pytest-xdist. Both use the folder toy; the first one changes it."""
     first_worker = SharedFolders(tmp_path)
-    folder = first_worker.made("toy", make_folder)
+    folder = first_worker.folder("toy", make_folder)
     (folder / "params.yaml").unlink()
 
     second_worker = SharedFolders(tmp_path)
-    second_worker.made("toy", make_folder)
+    second_worker.folder("toy", make_folder)
 
     for worker in (first_worker, second_worker):
         with pytest.raises(AssertionError, match="shared-toy: removed: params"):
@@ -192,7 +192,7 @@ def test_an_error_names_the_changes_of_all_shared_folders(tmp_path):
     """Two shared folders, clean and dvc, are empty at first; a test adds a file to each."""
     worker = SharedFolders(tmp_path)
     for name in ("clean", "dvc"):
-        folder = worker.made(name, make_empty_folder)
+        folder = worker.folder(name, make_empty_folder)
         (folder / "note.txt").write_text("")
 
     with pytest.raises(AssertionError) as error:
@@ -212,9 +212,9 @@ def test_a_folder_whose_making_failed_half_way_is_made_again(tmp_path):
 
     worker = SharedFolders(tmp_path)
     with pytest.raises(OSError):
-        worker.made("toy", fail_half_way)
+        worker.folder("toy", fail_half_way)
 
-    folder = worker.made("toy", make_empty_folder)
+    folder = worker.folder("toy", make_empty_folder)
 
     assert list(folder.iterdir()) == []
     worker.check()

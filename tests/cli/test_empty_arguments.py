@@ -60,8 +60,8 @@ def test_the_tested_command_lines_include_all_commands_with_arguments():
     }
 
 
-@pytest.mark.parametrize(("line", "argument"), LINES, ids=" ".join)
-@pytest.mark.parametrize("empty", ["", " ", " \t"])
+@pytest.mark.parametrize(("line", "argument"), LINES, ids=[" ".join(words) for words, _ in LINES])
+@pytest.mark.parametrize("empty", ["", " ", " \t"], ids=["empty", "a space", "a space and a tab"])
 def test_a_command_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, line, argument, empty):
     """A shell passes an empty argument for "$NAME" if the variable is not set.
 
@@ -90,11 +90,19 @@ def test_a_command_refuses_an_empty_argument(tmp_path, monkeypatch, capsys, line
 @pytest.mark.parametrize(
     ("words", "argument"),
     [
-        (["verify", ""], "argument 1 of bleuprint verify ''"),
-        (["compare", "tiny", ""], "argument 2 of bleuprint compare tiny ''"),
-        (["compare", "", "tiny"], "argument 1 of bleuprint compare '' tiny"),
-        (["", "verify"], "argument 1 of bleuprint '' verify"),
-        (["translate", "--system", "", "a file"], "--system"),
+        pytest.param(["verify", ""], "argument 1 of bleuprint verify ''", id="only argument"),
+        pytest.param(
+            ["compare", "tiny", ""],
+            "argument 2 of bleuprint compare tiny ''",
+            id="second of two arguments",
+        ),
+        pytest.param(
+            ["compare", "", "tiny"],
+            "argument 1 of bleuprint compare '' tiny",
+            id="first of two arguments",
+        ),
+        pytest.param(["", "verify"], "argument 1 of bleuprint '' verify", id="name of the command"),
+        pytest.param(["translate", "--system", "", "a file"], "--system", id="option"),
     ],
 )
 def test_the_message_about_an_empty_argument_gives_its_number_or_its_option(

@@ -238,27 +238,57 @@ def test_the_forecast_ends_with_the_time_of_all_stages_and_advice(forecast_lines
     ]
 
 
-def test_portable_trainings_run_at_the_same_time_each_on_a_core(forecast_lines):
-    """On two cores, 60 and 30 minutes at the same time take 60 minutes."""
-    systems = {
-        "a": system("portable", minutes_on_one_core=60),
-        "b": system("portable", minutes_on_one_core=30),
-    }
+@pytest.mark.parametrize(
+    ("systems", "cores", "training_minutes"),
+    [
+        pytest.param(
+            {
+                "a": system("portable", minutes_on_one_core=60),
+                "b": system("portable", minutes_on_one_core=30),
+            },
+            2,
+            60,
+            id="portable trainings run at the same time, each on a core",
+        ),
+        pytest.param(
+            {
+                "a": system("portable", minutes_on_one_core=60),
+                "b": system("portable", minutes_on_one_core=60),
+                "c": system("portable", minutes_on_one_core=60),
+                "d": system("portable", minutes_on_one_core=60),
+            },
+            2,
+            4 * 60 // 2,
+            id="more portable trainings than cores take their sum divided by the cores",
+        ),
+        pytest.param(
+            {
+                "a": system("native", minutes_on_one_core=60),
+                "b": system("native", minutes_on_one_core=30),
+            },
+            2,
+            60 // 2 + 30 // 2,
+            id="native trainings use all cores and run one after another",
+        ),
+        pytest.param(
+            {
+                "a": system("portable", minutes_on_one_core=60),
+                "b": system("native", minutes_on_one_core=30),
+            },
+            1,
+            60 + 30,
+            id="on one core all trainings run one after another",
+        ),
+    ],
+)
+def test_the_time_of_all_trainings_depends_on_how_they_share_the_cores(
+    forecast_lines, systems, cores, training_minutes
+):
+    """A portable training uses one core, a native training uses all."""
+    lines = forecast_lines(systems, cores=cores)
 
-    lines = forecast_lines(systems, cores=2)
-
-    assert lines[-2] == total_line(training_minutes=60, cores="2 idle cores")
-
-
-def test_more_portable_trainings_than_cores_take_their_sum_divided_by_the_cores(forecast_lines):
-    """4 trainings of 60 minutes take 4 * 60 / 2 = 120 minutes on two cores."""
-    systems = {}
-    for name in ("a", "b", "c", "d"):
-        systems[name] = system("portable", minutes_on_one_core=60)
-
-    lines = forecast_lines(systems, cores=2)
-
-    assert lines[-2] == total_line(training_minutes=120, cores="2 idle cores")
+    described_cores = "1 idle core" if cores == 1 else f"{cores} idle cores"
+    assert lines[-2] == total_line(training_minutes, cores=described_cores)
 
 
 def test_a_native_training_uses_all_cores(forecast_lines):
@@ -268,30 +298,6 @@ def test_a_native_training_uses_all_cores(forecast_lines):
     lines = forecast_lines(systems, cores=2)
 
     assert lines[0] == "a trains for at most 1 update, 0.0 epochs: 30 minutes"
-
-
-def test_native_trainings_run_one_after_another(forecast_lines):
-    """60 and 30 minutes on one core are 30 and 15 minutes on two, together 45."""
-    systems = {
-        "a": system("native", minutes_on_one_core=60),
-        "b": system("native", minutes_on_one_core=30),
-    }
-
-    lines = forecast_lines(systems, cores=2)
-
-    assert lines[-2] == total_line(training_minutes=45, cores="2 idle cores")
-
-
-def test_on_one_core_all_trainings_run_one_after_another(forecast_lines):
-    """60 and 30 minutes are together 90."""
-    systems = {
-        "a": system("portable", minutes_on_one_core=60),
-        "b": system("native", minutes_on_one_core=30),
-    }
-
-    lines = forecast_lines(systems, cores=1)
-
-    assert lines[-2] == total_line(training_minutes=90, cores="1 idle core")
 
 
 def test_no_time_is_forecast_for_a_training_that_patience_ends(forecast_lines):

@@ -48,11 +48,13 @@ def test_codes_of_all_kinds_name_the_same_language_and_are_counted(project, caps
 @pytest.mark.parametrize(
     ("codes_in_file", "other_codes"),
     [
-        (("iw", "no-NO"), ("he", "nb")),
-        (("heb", "nob"), ("he", "no")),
-        (("he-IL", "nb_NO"), ("iw", "nor")),
-        (("in", "fil"), ("id", "tl")),
-        (("cmn-Hans", "per"), ("zh", "fas")),
+        pytest.param(
+            ("iw", "no-NO"), ("he", "nb"), id="Hebrew and Norwegian, old code and country"
+        ),
+        pytest.param(("heb", "nob"), ("he", "no"), id="Hebrew and Norwegian, three letters"),
+        pytest.param(("he-IL", "nb_NO"), ("iw", "nor"), id="Hebrew and Norwegian, with countries"),
+        pytest.param(("in", "fil"), ("id", "tl"), id="Indonesian and Filipino"),
+        pytest.param(("cmn-Hans", "per"), ("zh", "fas"), id="Chinese and Persian"),
     ],
 )
 def test_the_command_may_name_a_language_by_another_code_than_the_file(
@@ -82,7 +84,7 @@ def test_if_one_variant_of_a_unit_is_empty_the_other_one_is_taken(project):
     assert sorted(new.sample) == sorted(FIVE_HUNDRED_PAIRS)
 
 
-@pytest.mark.parametrize("languages", [["de", "en"], ["en", "de"]])
+@pytest.mark.parametrize("languages", [["de", "en"], ["en", "de"]], ids=" to ".join)
 def test_a_memory_with_exchanged_language_codes_is_refused(project, languages):
     """The English sentences have the code de, the German sentences the code en."""
     units = [[("de", english), ("en", german)] for english, german in FIVE_HUNDRED_PAIRS]

@@ -53,11 +53,11 @@ def print_notes(capsys, lines):
 @pytest.mark.parametrize(
     ("warning_count", "last_lines"),
     [
-        (0, []),
-        (1, []),
-        (5, []),
-        (6, ["bleuprint: warning: and 1 more such lines"]),
-        (1205, ["bleuprint: warning: and 1,200 more such lines"]),
+        pytest.param(0, [], id="no warning"),
+        pytest.param(1, [], id="1 warning"),
+        pytest.param(5, [], id="5 warnings"),
+        pytest.param(6, ["bleuprint: warning: and 1 more such lines"], id="6 warnings"),
+        pytest.param(1205, ["bleuprint: warning: and 1,200 more such lines"], id="1,205 warnings"),
     ],
 )
 def test_five_warnings_are_printed_and_the_others_counted(capsys, warning_count, last_lines):
@@ -163,7 +163,9 @@ def test_a_beam_of_4_allows_up_to_4_outputs(arguments, n_best):
 
 
 @pytest.mark.parametrize(
-    ("direction", "languages"), [(None, ("en", "de")), ("en-fr", ("en", "fr"))]
+    ("direction", "languages"),
+    [(None, ("en", "de")), ("en-fr", ("en", "fr"))],
+    ids=["default direction", "en-fr"],
 )
 def test_a_direction_determines_the_languages(arguments, direction, languages):
     assert _translation_job(arguments(direction=direction)).languages == languages

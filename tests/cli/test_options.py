@@ -146,29 +146,72 @@ def test_a_command_line_is_parsed_to_its_values(line, values):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("inspect news --pairs 0", "argument --pairs: '0' is not a whole number from 1"),
-        ("inspect news --samples 0", "argument --samples: '0' is not a whole number from 1 to 5"),
-        ("inspect news --samples 6", "argument --samples: '6' is not a whole number from 1 to 5"),
-        ("inspect news --seed -1", "argument --seed: '-1' is not a whole number from 0"),
-        ("compare a b --sentences 0", "argument --sentences: '0' is not a whole number from 1"),
-        (
+        pytest.param(
+            "inspect news --pairs 0",
+            "argument --pairs: '0' is not a whole number from 1",
+            id="no pairs",
+        ),
+        pytest.param(
+            "inspect news --samples 0",
+            "argument --samples: '0' is not a whole number from 1 to 5",
+            id="no samples",
+        ),
+        pytest.param(
+            "inspect news --samples 6",
+            "argument --samples: '6' is not a whole number from 1 to 5",
+            id="too many samples",
+        ),
+        pytest.param(
+            "inspect news --seed -1",
+            "argument --seed: '-1' is not a whole number from 0",
+            id="negative seed",
+        ),
+        pytest.param(
+            "compare a b --sentences 0",
+            "argument --sentences: '0' is not a whole number from 1",
+            id="no sentences",
+        ),
+        pytest.param(
             f"translate {RUN_OPTIONS} --n-best 0",
             "argument --n-best: '0' is not a whole number from 1",
+            id="n-best list of 0",
         ),
-        (
+        pytest.param(
             f"translate {RUN_OPTIONS} --beam 0",
             "argument --beam: '0' is not a whole number from 1 to",
+            id="beam of 0",
         ),
-        (f"serve {RUN_OPTIONS} --seed 1.5", "argument --seed: invalid int value: '1.5'"),
-        ("serve --corpus news", "the following arguments are required: --system"),
-        ("export folder --system small", "the following arguments are required: --corpus"),
-        (
+        pytest.param(
+            f"serve {RUN_OPTIONS} --seed 1.5",
+            "argument --seed: invalid int value: '1.5'",
+            id="fractional seed",
+        ),
+        pytest.param(
+            "serve --corpus news",
+            "the following arguments are required: --system",
+            id="system missing",
+        ),
+        pytest.param(
+            "export folder --system small",
+            "the following arguments are required: --corpus",
+            id="corpus missing",
+        ),
+        pytest.param(
             f"export folder {RUN_OPTIONS} --precision int4",
             "argument --precision: invalid choice: 'int4'",
+            id="unknown precision",
         ),
-        ("new-corpus", "the following arguments are required: FILE"),
-        ("new-corpus a --languages en", "argument --languages: expected 2 arguments"),
-        ("sync --begin", "argument --begin: expected at least one argument"),
+        pytest.param("new-corpus", "the following arguments are required: FILE", id="file missing"),
+        pytest.param(
+            "new-corpus a --languages en",
+            "argument --languages: expected 2 arguments",
+            id="only one language",
+        ),
+        pytest.param(
+            "sync --begin",
+            "argument --begin: expected at least one argument",
+            id="begin without stage",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused(capsys, line, message):

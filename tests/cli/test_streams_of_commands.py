@@ -119,11 +119,19 @@ def test_a_stage_runs_with_all_standard_streams_closed(toy, tmp_path):
 @pytest.mark.parametrize(
     ("redirection", "message"),
     [
-        (">&-", "bleuprint: error: standard output is closed\n"),
-        ("<&-", "bleuprint: error: standard input is closed\n"),
-        ("0>/dev/null", "bleuprint: error: Bad file descriptor: standard input\n"),
-        ("--alignment=/dev/full", "bleuprint: error: No space left on device: /dev/full\n"),
-        (">/dev/full", FULL),
+        pytest.param(">&-", "bleuprint: error: standard output is closed\n", id="closed output"),
+        pytest.param("<&-", "bleuprint: error: standard input is closed\n", id="closed input"),
+        pytest.param(
+            "0>/dev/null",
+            "bleuprint: error: Bad file descriptor: standard input\n",
+            id="input opened for writing",
+        ),
+        pytest.param(
+            "--alignment=/dev/full",
+            "bleuprint: error: No space left on device: /dev/full\n",
+            id="full disk, links of words",
+        ),
+        pytest.param(">/dev/full", FULL, id="full disk, output"),
     ],
 )
 def test_the_last_message_names_the_stream_or_file_that_fails(toy, redirection, message):

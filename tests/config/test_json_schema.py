@@ -63,17 +63,26 @@ def test_every_recipe_tells_editors_where_the_schema_is(recipe):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("experiment", "../escaped"),
-        ("seeds", [1, -1]),
-        ("systems.tiny.model.d_modle", 96),
-        ("systems.tiny.model.heads", 0),
-        ("systems.tiny.model.dropout.residual", 1.0),
-        ("systems.tiny.train.optimizer.betas", [0.9, 0.98, 0.99]),
-        ("corpora.phrasebook-en-de.filter.lenght", {"min": 1, "max": 2}),
-        ("init_from", {"small": {"folder": "models/tiny"}}),
-        ("systems.tiny.train.init_from", {"system": "small", "corpus": "phrasebook-en-de"}),
+        pytest.param("experiment", "../escaped", id="experiment outside the folder"),
+        pytest.param("seeds", [1, -1], id="negative seed"),
+        pytest.param("systems.tiny.model.d_modle", 96, id="misspelled setting of model"),
+        pytest.param("systems.tiny.model.heads", 0, id="heads below 1"),
+        pytest.param("systems.tiny.model.dropout.residual", 1.0, id="dropout of 1"),
+        pytest.param("systems.tiny.train.optimizer.betas", [0.9, 0.98, 0.99], id="three betas"),
+        pytest.param(
+            "corpora.phrasebook-en-de.filter.lenght", {"min": 1, "max": 2}, id="misspelled rule"
+        ),
+        pytest.param(
+            "init_from",
+            {"small": {"folder": "models/tiny"}},
+            id="init_from a folder without checkpoint",
+        ),
+        pytest.param(
+            "systems.tiny.train.init_from",
+            {"system": "small", "corpus": "phrasebook-en-de"},
+            id="system and corpus for init_from",
+        ),
     ],
-    ids=str,
 )
 def test_schema_and_pipeline_refuse_the_same_value(tmp_path, params, key, value):
     """An editor checks params.yaml by the JSON schema while the user types.

@@ -63,7 +63,12 @@ def system_settings(**changes):
             "d_k 5 is odd: rotary encodings turn pairs of dimensions",
         ),
     ],
-    ids=str,
+    ids=[
+        "d_model no multiple of heads, d_k derived",
+        "d_model no multiple of heads, d_v derived",
+        "odd d_model, sinusoidal encodings",
+        "odd d_k, rotary encodings",
+    ],
 )
 def test_a_model_with_sizes_that_do_not_fit_each_other_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -117,7 +122,14 @@ def test_a_start_must_be_either_a_system_on_a_corpus_or_a_folder(settings):
             "validate_interval 12 is not a multiple of save_interval 5",
         ),
     ],
-    ids=str,
+    ids=[
+        "no size of updates",
+        "two sizes of updates",
+        "batch larger than update",
+        "no end",
+        "keep_interval between saves",
+        "validation between saves",
+    ],
 )
 def test_a_training_with_settings_that_contradict_each_other_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -196,7 +208,7 @@ def test_settings_of_decoding_are_accepted(settings):
         ({"name": "sgd", "betas": (0.9, 0.98)}, "optimizer sgd has no setting betas"),
         ({"name": "sgd", "eps": 1e-9}, "optimizer sgd has no setting eps"),
     ],
-    ids=str,
+    ids=["momentum for adam", "momentum for adamw", "betas for sgd", "eps for sgd"],
 )
 def test_a_setting_of_another_optimizer_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
@@ -345,7 +357,7 @@ def test_heads_share_the_dimensions_of_the_model_by_default(changes, expected_d_
         ({"layer_drop": 0.5}, None),
         ({"max_positions": 99}, None),
     ],
-    ids=str,
+    ids=["same settings", "other d_ff", "other norm", "other layer_drop", "other max_positions"],
 )
 def test_a_training_cannot_start_from_weights_of_another_model(changes, difference):
     """Settings that change no weights, such as layer_drop, may differ."""

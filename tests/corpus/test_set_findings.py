@@ -115,7 +115,11 @@ def test_a_description_with_too_few_references_is_refused():
         )
 
 
-@pytest.mark.parametrize("documents", [["one"], ["one", "two", "three"], []])
+@pytest.mark.parametrize(
+    "documents",
+    [["one"], ["one", "two", "three"], []],
+    ids=["one document id", "three document ids", "no document id"],
+)
 def test_a_description_with_too_few_or_too_many_documents_is_refused(documents):
     """The test set has two sentences, so that two document ids are needed."""
     with pytest.raises(ValueError, match=f"^2 source_tokens, {len(documents)} documents$"):

@@ -52,10 +52,10 @@ def pairs_with_shared_sentences(count):
 @pytest.mark.parametrize(
     ("valid_share", "test_share", "expected_sizes"),
     [
-        (0.05, 0.1, {"train": 170, "valid": 10, "test.held-out": 20}),
-        (0.25, 0.1, {"train": 130, "valid": 50, "test.held-out": 20}),
-        (0.1, 0.4, {"train": 100, "valid": 20, "test.held-out": 80}),
-        (0.01, 0.02, {"train": 194, "valid": 2, "test.held-out": 4}),
+        pytest.param(0.05, 0.1, {"train": 170, "valid": 10, "test.held-out": 20}, id="5% and 10%"),
+        pytest.param(0.25, 0.1, {"train": 130, "valid": 50, "test.held-out": 20}, id="25% and 10%"),
+        pytest.param(0.1, 0.4, {"train": 100, "valid": 20, "test.held-out": 80}, id="10% and 40%"),
+        pytest.param(0.01, 0.02, {"train": 194, "valid": 2, "test.held-out": 4}, id="1% and 2%"),
     ],
 )
 def test_the_drawn_sets_have_the_shares_of_the_settings(

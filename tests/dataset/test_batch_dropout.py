@@ -12,7 +12,7 @@ from bleuprint.dataset.subwords.vocabulary import EOS
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.training.data_loader import BatchReader
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import bpe_units, toy_pairs
 
 # The first 40 sentence pairs of the training text.
 ROWS = list(range(40))
@@ -25,7 +25,7 @@ def corpus(tmp_path_factory):
     train = [(source, target.replace("A", "OE")) for source, target in toy_pairs(80, 1)]
     sets = {"train": train, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
     root = tmp_path_factory.mktemp("corpus")
-    return prepare(root, sets, units=merges(30, joint=False)).binary
+    return prepare(root, sets, units=bpe_units(30, joint=False)).binary
 
 
 def batch_reader(corpus, seed=1, max_tokens=10_000, max_positions=1000):
@@ -103,7 +103,7 @@ def test_dropout_splits_equal_sides_of_a_pair_differently(tmp_path):
     """
     copies = [(source, source) for source, _ in toy_pairs(60, 1)]
     sets = {"train": copies, "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    corpus = prepare(tmp_path, sets, units=merges(30)).binary
+    corpus = prepare(tmp_path, sets, units=bpe_units(30)).binary
 
     pairs = read_one_by_one(corpus, ROWS, seed=1, epoch=0)
 

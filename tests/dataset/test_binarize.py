@@ -74,11 +74,15 @@ def id_lists(side):
 @pytest.mark.parametrize(
     ("set_name", "language", "expected_ids"),
     [
-        ("train", "de", [[4, 5, EOS], [5, EOS], [4, UNK, EOS]]),
-        ("train", "en", [[4, EOS], [EOS], [UNK, UNK, 4, EOS]]),
+        pytest.param(
+            "train", "de", [[4, 5, EOS], [5, EOS], [4, UNK, EOS]], id="German training text"
+        ),
+        pytest.param(
+            "train", "en", [[4, EOS], [EOS], [UNK, UNK, 4, EOS]], id="English training text"
+        ),
         # Names of special symbols in a text are unknown words, or "</s>" would end a sentence.
-        ("valid", "de", [[UNK, UNK, UNK, EOS]]),
-        ("valid", "en", [[4, EOS]]),
+        pytest.param("valid", "de", [[UNK, UNK, UNK, EOS]], id="German validation text"),
+        pytest.param("valid", "en", [[4, EOS]], id="English validation text"),
     ],
 )
 def test_words_become_ids_and_each_sentence_ends_in_eos(tmp_path, set_name, language, expected_ids):

@@ -165,10 +165,16 @@ def test_1500_merges_of_generated_words_equal_those_of_subword_nmt(
 @pytest.mark.parametrize(
     "counts",
     [
-        {"~</w>a</w>~": 14, "ab": 3, "b</w>ba": 1},
-        {"b</w>b</w></w>": 9, "a</w>b</w>": 115, "a</w>~a": 109, "ab": 3},
+        pytest.param(
+            {"~</w>a</w>~": 14, "ab": 3, "b</w>ba": 1}, id="marks of word ends inside words"
+        ),
+        pytest.param(
+            {"b</w>b</w></w>": 9, "a</w>b</w>": 115, "a</w>~a": 109, "ab": 3}, id="words of marks"
+        ),
         # subword-nmt sets rare pairs aside; what such a pair loses meanwhile must be subtracted.
-        {"a</w>!": 84, "~aa</w></w>": 5, "~a</w>~": 3, "ab": 3},
+        pytest.param(
+            {"a</w>!": 84, "~aa</w></w>": 5, "~a</w>~": 3, "ab": 3}, id="rare pairs set aside"
+        ),
     ],
 )
 def test_merges_equal_those_of_subword_nmt_even_where_it_counts_wrongly(counts):

@@ -46,19 +46,30 @@ def random_sentences(rng, count):
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"norm": "pre", "activation": "gelu"},
-        {"positional_encoding": "learned", "max_positions": 20, "output_bias": True},
-        {"encoder_layers": 3, "decoder_layers": 2, "bias": False},
-        {"positional_encoding": "none", "scale_embeddings": False},
-        {"normalization": "rms", "norm": "pre"},
-        {"normalization": "rms"},
-        {"activation": "swiglu"},
-        {"scale_attention": False},
-        {"positional_encoding": "rotary"},
-        {"norm": "pre", "tie_embeddings": "none", "heads": 2, "d_k": 16, "d_v": 16},
+        pytest.param({}, id="default"),
+        pytest.param({"norm": "pre", "activation": "gelu"}, id="pre norm, gelu"),
+        pytest.param(
+            {"positional_encoding": "learned", "max_positions": 20, "output_bias": True},
+            id="learned positions, output bias",
+        ),
+        pytest.param(
+            {"encoder_layers": 3, "decoder_layers": 2, "bias": False},
+            id="three and two layers, no biases",
+        ),
+        pytest.param(
+            {"positional_encoding": "none", "scale_embeddings": False},
+            id="no positions, unscaled embeddings",
+        ),
+        pytest.param({"normalization": "rms", "norm": "pre"}, id="rms before each block"),
+        pytest.param({"normalization": "rms"}, id="rms after each block"),
+        pytest.param({"activation": "swiglu"}, id="swiglu"),
+        pytest.param({"scale_attention": False}, id="unscaled attention"),
+        pytest.param({"positional_encoding": "rotary"}, id="rotary positions"),
+        pytest.param(
+            {"norm": "pre", "tie_embeddings": "none", "heads": 2, "d_k": 16, "d_v": 16},
+            id="separate embeddings, keys and values of 16",
+        ),
     ],
-    ids=str,
 )
 def test_ctranslate2_gives_each_token_the_log_probability_of_the_original_model(tmp_path, settings):
     """A random model is converted to CTranslate2, and both score 30 random translations.

@@ -32,7 +32,7 @@ from bleuprint.text.parallel import Pair
 from bleuprint.training.averaging import average_checkpoints
 from bleuprint.training.validation import greedy_search
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import bpe_units, toy_pairs
 
 SHAPE = systems.model(
     decoder_layers=2, d_model=16, d_k=4, d_v=4, d_ff=32, norm="pre", tie_embeddings="decoder"
@@ -53,7 +53,7 @@ def corpus(tmp_path_factory):
         "test.x": test,
         "test.y": toy_pairs(9, 6),
     }
-    return prepare(tmp_path_factory.mktemp("corpus"), sets, units=merges(50, joint=False))
+    return prepare(tmp_path_factory.mktemp("corpus"), sets, units=bpe_units(50, joint=False))
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +91,15 @@ def test_translations_do_not_depend_on_the_size_of_batches(corpus, model, monkey
 
 
 @pytest.mark.parametrize(
-    ("arguments", "title"), [({"progress": "translate it"}, "translate it"), ({}, "")]
+    ("arguments", "title"),
+    [({"progress": "translate it"}, "translate it"), ({}, "")],
+    ids=["titled", "untitled"],
 )
 def test_the_progress_bar_of_a_search_counts_empty_sentences_too(
     corpus, model, monkeypatch, arguments, title
 ):
     """Empty sentences need no search, but the bar must end at the number of all sentences."""
-    shown_bars = bars.recorded(monkeypatch)
+    shown_bars = bars.record_bars(monkeypatch)
     source = corpus.binary.side("test.x", "de")
     monkeypatch.setattr(engine, "BATCH_TOKENS", 40)
 

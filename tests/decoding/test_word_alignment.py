@@ -17,7 +17,7 @@ from bleuprint.model.transformer import AttentionWeights, Transformer
 from bleuprint.text.parallel import read_lines
 from bleuprint.training.averaging import average_checkpoints
 from prepared import prepare
-from trainings import merges, toy_pairs
+from trainings import bpe_units, toy_pairs
 
 
 def model_that_attends_to(places):
@@ -70,7 +70,7 @@ def word_corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def character_corpus(tmp_path_factory):
     """A corpus whose tokens are characters; @@ joins a character to the next one."""
-    return prepare_toy_corpus(tmp_path_factory.mktemp("characters"), merges(0)).binary
+    return prepare_toy_corpus(tmp_path_factory.mktemp("characters"), bpe_units(0)).binary
 
 
 def test_replace_unk_replaces_an_unknown_word_by_the_source_word_attended_to(word_corpus):

@@ -42,11 +42,11 @@ def test_a_project_with_a_random_history_ends_as_a_fresh_clone(clean, tmp_path, 
         print(f"seed {seed}, step {step}: {action.__name__}", flush=True)
         output = action(project, generator)
         assert "Traceback" not in output, output
-        project.mend()
+        project.repair_dvc_files()
 
     project.run("dvc", "repro", timeout=RUN_TIMEOUT_SECONDS)
 
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
     fresh_clone = clean.copy(tmp_path / "fresh")
     fresh_clone.write("params.yaml", project.read("params.yaml"))

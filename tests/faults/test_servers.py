@@ -19,7 +19,7 @@ from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import TextFolder
 from downloads import CONTENT, HALF_SIZE, NEW_CONTENT, files_in_store, sha256_of
-from servers import cut, hang_up, in_chunks, status
+from servers import break_off_after, hang_up, in_chunks, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -176,12 +176,12 @@ def test_the_right_file_is_downloaded_only_once_after_a_wrong_download(corpus, h
     corpus.download_error()
     corpus.stored_german().unlink(missing_ok=True)
     corpus.download()
-    host.seen.clear()  # the list of requests
+    host.requests.clear()  # the list of requests
 
     text = corpus.download()
 
     assert text == GERMAN + ENGLISH
-    assert host.seen == []
+    assert host.requests == []
 
 
 def test_a_login_page_that_answers_every_address_is_not_taken_for_a_corpus(corpus, host):
@@ -269,7 +269,7 @@ def test_a_slow_server_that_is_fast_enough_is_read_to_the_end(corpus, host, slow
     text = corpus.download()
 
     assert text == GERMAN + ENGLISH
-    requests = host.seen
+    requests = host.requests
     assert len(requests) == 2  # one for each file
 
 
@@ -280,7 +280,7 @@ def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, 
     error_line = corpus.download_error()
 
     assert "fewer than 1000 bytes in 5 seconds" in error_line
-    requests = host.seen
+    requests = host.requests
     assert len(requests) == http.MAX_ATTEMPTS
 
 
@@ -291,8 +291,8 @@ def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, 
         pytest.param(hang_up, id="hung up"),
         pytest.param(status(503), id="503"),
         pytest.param(status(429, Retry_After="1"), id="429"),
-        pytest.param(cut(17), id="cut"),
-        pytest.param(cut(0), id="no body"),
+        pytest.param(break_off_after(17), id="cut"),
+        pytest.param(break_off_after(0), id="no body"),
         pytest.param(in_chunks(GERMAN[:HALF_SIZE], end=False), id="chunks cut"),
     ],
 )
@@ -371,7 +371,7 @@ def test_a_download_continued_after_a_break_is_the_published_file_or_none(
     whole file. CONTENT is binary: once it is complete, the error is "not UTF-8".
     """
     host.put("/z", CONTENT, ETag='"one"')
-    host.script["/z"] = [cut(HALF_SIZE), second_response]
+    host.script["/z"] = [break_off_after(HALF_SIZE), second_response]
     corpus = ServedCorpus(tmp_path, host)
     corpus.german = File(url=host.url("/z"), sha256=sha256_of(CONTENT))
     line_count = CONTENT.count(b"\n") + (0 if CONTENT.endswith(b"\n") else 1)

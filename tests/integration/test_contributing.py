@@ -113,7 +113,7 @@ def fast_align_example(clean, tmp_path_factory):
     project.write("inputs/a.txt", "".join(lines))
     two_files = "source: {path: inputs/a.en}, target: {path: inputs/a.de}"
     project.edit("params.yaml", two_files, "format: fast-align, both: {path: inputs/a.txt}")
-    stages = micro.ran(project.run("dvc", "repro", "clean@own"))
+    stages = micro.stages_in_output(project.run("dvc", "repro", "clean@own"))
     return SimpleNamespace(project=project, stages=stages, plain_text=plain_text)
 
 
@@ -155,7 +155,7 @@ def longest_example(by_dvc, tmp_path_factory):
     """Return the Example in which DVC has run the stage `longest`."""
     project = by_dvc.copy(tmp_path_factory.mktemp("stage") / "project")
     follow_section(project, "A stage")
-    stages = micro.ran(project.run("dvc", "repro", "longest@own"))
+    stages = micro.stages_in_output(project.run("dvc", "repro", "longest@own"))
     return Example(project, stages)
 
 
@@ -409,7 +409,7 @@ def source_tokens_example(by_dvc, tmp_path_factory):
     """Return the Example whose tables have the column "Source tokens"."""
     project = by_dvc.copy(tmp_path_factory.mktemp("column") / "project")
     follow_section(project, "A column of the table")
-    stages = micro.ran(project.run("dvc", "repro"))
+    stages = micro.stages_in_output(project.run("dvc", "repro"))
     return Example(project, stages)
 
 

@@ -191,7 +191,7 @@ def test_results_of_earlier_settings_come_from_the_cache(
 
     assert "translate@tiny-own-1' is cached - skipping run" in output
     assert project.read("reports/results.json") == by_dvc.read("reports/results.json")
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
 
 

@@ -33,7 +33,7 @@ def experiment(by_dvc, tmp_path_factory):
     project = by_dvc.copy(tmp_path_factory.mktemp("experiment") / "project")
     setting = "++systems.wide.train.label_smoothing=0"
     output = project.run("dvc", "exp", "run", "--temp", "-n", "other", "-S", setting)
-    return SimpleNamespace(project=project, stages=micro.ran(output))
+    return SimpleNamespace(project=project, stages=micro.stages_in_output(output))
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from bleuprint.training.train_step import TrainStep
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
 from requirements import GPU, TWO_GPUS, needs
-from trainings import merges, project, toy_pairs
+from trainings import bpe_units, make_project, toy_pairs
 
 DEVICE = torch.device(os.environ.get("BLEUPRINT_TEST_DEVICE", "cuda"))
 CPU = torch.device("cpu")
@@ -83,7 +83,7 @@ def data_folder(tmp_path_factory):
     """Return a folder with a prepared corpus of 300 sentence pairs."""
     folder = tmp_path_factory.mktemp("gpu")
     sets = {"train": toy_pairs(300, 1), "valid": toy_pairs(20, 2), "test.x": toy_pairs(40, 3)}
-    prepare(folder, sets, units=merges(40))
+    prepare(folder, sets, units=bpe_units(40))
     return folder
 
 
@@ -321,7 +321,7 @@ def test_two_devices_train_with_the_losses_of_one(tmp_path_factory):
     """Two devices share the batches of an update, so the sum of their gradients is the same."""
     losses_by_device_count = {}
     for device_count in (1, 2):
-        root = project(tmp_path_factory.mktemp(str(device_count)))
+        root = make_project(tmp_path_factory.mktemp(str(device_count)))
         trainings.train(root, device_count)
         curves = read_json(root / "results" / "micro" / "toy" / "1" / "curves.json")
         losses_by_device_count[device_count] = [point["loss"] for point in curves["training"]]

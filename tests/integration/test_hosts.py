@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from hosts import cut, kill_all, on, processes, two_hosts_up
+from hosts import command_on, cut_link, kill_all, processes_on, two_hosts_up
 from root import ROOT
-from trainings import environment, fresh, project, train, without_mlflow, write_params
+from trainings import environment, make_project, train, untrained_copy, without_mlflow, write_params
 
 pytestmark = pytest.mark.cluster
 SCRIPT = ROOT / "profiles" / "hosts" / "train.sh"
@@ -49,7 +49,7 @@ class Training:
             command = [str(SCRIPT), address, str(number), "2", "1", "micro", "toy", "1"]
             with (root / f"{host}.log").open("w") as log:
                 self.torchruns[host] = subprocess.Popen(
-                    on(host, *command),
+                    command_on(host, *command),
                     cwd=root,
                     env=variables,
                     stdout=log,
@@ -67,8 +67,8 @@ class Training:
         for host in hosts or self.hosts:
             statuses.append(self.torchruns[host].wait(max(0, deadline - time.monotonic())))
         for host in hosts or self.hosts:
-            while processes(host):
-                assert time.monotonic() < deadline + 10, processes(host)
+            while processes_on(host):
+                assert time.monotonic() < deadline + 10, processes_on(host)
                 time.sleep(0.05)
         return statuses
 
@@ -95,7 +95,7 @@ class Training:
 def training_processes(host):
     """Return the ids of the processes that train on a host, which torchrun has started."""
     pids = []
-    for pid, command in processes(host).items():
+    for pid, command in processes_on(host).items():
         if "stages/train.py" in command and "torchrun" not in command:
             pids.append(pid)
     return pids
@@ -114,7 +114,7 @@ def read_losses(root):
 @pytest.fixture(scope="module")
 def trained_by_two_hosts(tmp_path_factory):
     """Return the folder of a project that was trained on two hosts without an interruption."""
-    root = project(tmp_path_factory.mktemp("together"), max_updates=UPDATES)
+    root = make_project(tmp_path_factory.mktemp("together"), max_updates=UPDATES)
     with two_hosts_up() as hosts:
         training = Training(root, hosts)
         statuses = training.exit_statuses()
@@ -124,7 +124,7 @@ def trained_by_two_hosts(tmp_path_factory):
 
 def test_two_hosts_train_with_the_losses_of_one_process(trained_by_two_hosts, tmp_path):
     """The hosts share the batches of each update, so the sum of their gradients is the same."""
-    one_process_root = fresh(trained_by_two_hosts, tmp_path)
+    one_process_root = untrained_copy(trained_by_two_hosts, tmp_path)
 
     train(one_process_root)
 
@@ -185,7 +185,7 @@ def test_a_training_with_a_killed_process_goes_on_from_its_checkpoint_to_equal_r
 
     The reference is `trained_by_two_hosts`, the same training without an interruption.
     """
-    training = Training(fresh(trained_by_two_hosts, tmp_path), two_hosts)
+    training = Training(untrained_copy(trained_by_two_hosts, tmp_path), two_hosts)
     training.wait_for_update(50)
 
     (pid,) = training_processes(two_hosts[host_number])
@@ -202,7 +202,7 @@ def test_a_training_with_a_killed_process_goes_on_from_its_checkpoint_to_equal_r
 @pytest.fixture
 def endless_training(trained_by_two_hosts, tmp_path, two_hosts):
     """Return a Training with more updates than there is time for, which has begun."""
-    root = fresh(trained_by_two_hosts, tmp_path)
+    root = untrained_copy(trained_by_two_hosts, tmp_path)
     write_params(root, max_updates=1_000_000)
     training = Training(root, two_hosts)
     training.wait_for_update(20)
@@ -216,7 +216,7 @@ def test_a_cut_link_ends_the_training_on_both_hosts_after_the_timeout(endless_tr
     """
     hosts = endless_training.hosts
 
-    cut(hosts[0])
+    cut_link(hosts[0])
 
     assert 0 not in endless_training.exit_statuses()
     for rank, host in enumerate(hosts):

@@ -17,7 +17,7 @@ from bleuprint.text.parallel import Pair
 from bleuprint.training.job import Job
 from prepared import prepare
 from root import ROOT
-from trainings import merges, train_here
+from trainings import bpe_units, train_here
 
 UPDATES = 280
 
@@ -71,7 +71,7 @@ def bleu_after_training(tmp_path, monkeypatch):
             "valid": phrasebook_pairs("valid")[:100],
             "test.x": phrasebook_pairs("test")[:50],
         }
-        prepared = prepare(tmp_path / "corpus", sets, units=merges(3000))
+        prepared = prepare(tmp_path / "corpus", sets, units=bpe_units(3000))
         assert BinaryCorpus(prepared.root / "binary").sets["train"].pairs > 12_000
         job = Job(
             run=Run("tiny", "phrasebook", 1),

@@ -195,7 +195,7 @@ def training_commit(project):
 
 def assert_is_unchanged(project):
     """Fail unless a clone has the committed results, and DVC finds nothing to do."""
-    assert project.changed() == set()
+    assert project.changed_stages() == set()
     assert project.run("git", "status", "--porcelain").strip() == ""
 
 

@@ -73,7 +73,7 @@ def kill_during_a_training(project):
 def project(request, by_dvc, tmp_path):
     """A project in a state in which users ask."""
     project = clone_with_results(by_dvc, tmp_path / "clone")
-    assert project.changed() == set()
+    assert project.changed_stages() == set()
     if request.param == "an edit of params.yaml":
         edit_learning_rate(project)
     elif request.param == "a run that was killed":
@@ -113,7 +113,7 @@ def test_snakemake_has_nothing_to_run_in_a_clone_with_results(by_dvc, tmp_path):
     """
     clone = clone_with_results(by_dvc, tmp_path / "clone")
     html_report = clone.root / "reports/index.html"
-    stages_out_of_date = clone.changed()
+    stages_out_of_date = clone.changed_stages()
     assert stages_out_of_date == set()
 
     dry_run_output = clone.snakemake("--dry-run")

@@ -57,7 +57,7 @@ def test_a_recipe_with_embedded_text_runs_and_reports_all_its_systems(tmp_path, 
     settings = load_settings(tmp_path / "params.yaml")
     systems_in_report = project.rows()
     assert systems_in_report == list(settings.trained_systems)
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
 
 

@@ -59,7 +59,7 @@ def test_all_stages_run_as_jobs_with_the_resources_of_the_profile(cluster, slurm
 
     assert len(re.findall(r"Error in rule filter\b", output)) == 1
     assert "recorded in DVC: 22 of 22 stages" in output
-    stages_out_of_date = slurm_project.changed()
+    stages_out_of_date = slurm_project.changed_stages()
     assert stages_out_of_date == set()
     results = slurm_project.read("reports/results.json")
     assert results == by_dvc.read("reports/results.json")

@@ -69,7 +69,7 @@ def test_a_training_outlives_its_job_its_node_and_snakemake(cluster, slurm_proje
     log = slurm_project.read("work/snakemake/logs/train@tiny-own-1.log")
     assert "continuing from update" in log
     assert "recorded in DVC" in output
-    stages_out_of_date = slurm_project.changed()
+    stages_out_of_date = slurm_project.changed_stages()
     assert stages_out_of_date == set()
     results = slurm_project.read("reports/results.json")
     assert results == undisturbed.read("reports/results.json")

@@ -66,7 +66,7 @@ def test_snakemake_stores_the_outputs_in_dvcs_cache(by_dvc, by_snakemake):
 
 def test_a_copied_project_has_nothing_to_run(project):
     """Neither DVC nor Snakemake depends on the folder in which the stages ran."""
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
     assert "Nothing to be done" in project.snakemake()
 
@@ -136,7 +136,7 @@ def test_a_stage_whose_input_is_from_the_future_is_not_recorded(
     """Only `resolve` finished; `download`, which reads the file, failed."""
     project, _ = run_with_an_input_from_the_future
 
-    assert project.recorded() == {"resolve"}
+    assert project.recorded_stages() == {"resolve"}
 
 
 def test_snakemake_announces_a_stage_by_its_name_only(run_with_an_input_from_the_future):
@@ -159,7 +159,7 @@ def test_touch_makes_snakemake_accept_the_outputs_that_dvc_restored(reproduced):
     reproduced.snakemake("--touch", "--forceall")
 
     assert "Nothing to be done" in reproduced.snakemake()
-    stages_out_of_date = reproduced.changed()
+    stages_out_of_date = reproduced.changed_stages()
     assert stages_out_of_date == set()
     assert "recorded" not in reproduced.snakemake("--dry-run")
 
@@ -204,7 +204,7 @@ def test_a_failed_stage_and_the_stages_after_it_stay_out_of_date(half_failed):
     assert f"recorded in DVC: {finished} of 22 stages" in output
     stages_of_runs = stages_of_run("tiny") | stages_of_run("wide")
     # Only these two have changed inputs: translate@wide-own-1 reads the old averaged weights.
-    stages_out_of_date = project.changed() & stages_of_runs
+    stages_out_of_date = project.changed_stages() & stages_of_runs
     assert stages_out_of_date == {"train@wide-own-1", "average@wide-own-1"}
 
 
@@ -311,9 +311,9 @@ def stopped_and_continued(by_snakemake, tmp_path_factory, request):
     start_of_wide = params.index("  wide:\n")
     project.write("params.yaml", params[:start_of_wide])
     forget(project, {"binarize@own", "corpus_stats@own", "report"} | stages_of_run("tiny"))
-    recorded_before = project.recorded()
+    recorded_before = project.recorded_stages()
     stop_snakemake_in_training(project, request.param)
-    recorded_by_stopped_run = project.recorded() - recorded_before
+    recorded_by_stopped_run = project.recorded_stages() - recorded_before
     project.snakemake()
     return request.param, recorded_by_stopped_run, project
 
@@ -339,10 +339,10 @@ def test_after_a_stopped_run_is_continued_all_stages_are_recorded(stopped_and_co
     """The project first had the systems tiny and wide, with 22 stages; then wide was removed."""
     _, _, project = stopped_and_continued
 
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
     entries_of_wide = stages_of_run("wide") | {"fresh@wide-1"}  # five stages
-    assert len(project.recorded() - entries_of_wide) == 22 - 5
+    assert len(project.recorded_stages() - entries_of_wide) == 22 - 5
 
 
 def result_rows_of_tiny(project, section):
@@ -391,7 +391,7 @@ def test_the_next_run_records_the_stages_that_a_killed_run_had_finished(project)
 
     assert "Nothing to be done" in output
     assert "recorded in DVC: 2 of 22 stages" in output
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
 
 
@@ -445,6 +445,6 @@ def test_stages_that_ran_in_shards_are_recorded_in_dvc(prepared_in_shards):
     for stage in graph.load_stages(project.root):
         if stage.name.endswith("@own"):
             stages_of_the_corpus.add(stage.name)
-    assert project.recorded() == stages_of_the_corpus | {"resolve"}
-    stages_out_of_date = project.changed()
+    assert project.recorded_stages() == stages_of_the_corpus | {"resolve"}
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date & stages_of_the_corpus == set()

@@ -14,9 +14,9 @@ import pytest
 from trainings import (
     STAGES,
     environment,
-    fresh,
-    project,
+    make_project,
     train,
+    untrained_copy,
     wait_for_checkpoint,
     without_mlflow,
     write_params,
@@ -29,7 +29,7 @@ RUN_FOLDER = Path("micro", "toy", "1")
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """The toy project after an uninterrupted training on one process."""
-    root = project(tmp_path_factory.mktemp("trained"))
+    root = make_project(tmp_path_factory.mktemp("trained"))
     train(root)
     return root
 
@@ -95,7 +95,7 @@ def test_a_stage_started_once_trains_on_both_nodes_with_the_losses_of_one_proces
     The stage has to start a process on the other node, too. `trained` is the same training on one
     process, the reference.
     """
-    job = submit_training(cluster, fresh(trained, tmp_path), launcher)
+    job = submit_training(cluster, untrained_copy(trained, tmp_path), launcher)
 
     exit_status = wait_for_end(cluster, job)
 
@@ -115,7 +115,7 @@ def test_sigterm_to_the_steps_or_the_script_of_a_job_saves_a_checkpoint(
     script. Both must save the training on both nodes.
     """
     many_updates = 100_000  # more than the test waits for
-    write_params(fresh(trained, tmp_path), max_updates=many_updates)
+    write_params(untrained_copy(trained, tmp_path), max_updates=many_updates)
     job = submit_training(cluster, tmp_path)
     wait_for_checkpoint(tmp_path, 0)
 

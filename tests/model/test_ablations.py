@@ -20,20 +20,31 @@ from bleuprint.model.transformer import Transformer
 from models import SHAPE, SOURCE, TARGET, input_of, model_of, trained_model_of
 
 # The settings of one model a line, as changes of SHAPE. Every value of every setting occurs.
-VARIATIONS: list[dict[str, Any]] = [
-    {},
-    {"norm": "pre", "positional_encoding": "learned", "activation": "gelu", "output_bias": True},
-    {"bias": False, "d_k": 3, "d_v": 5},
-    {"positional_encoding": "rotary"},
-    {"positional_encoding": "none"},
-    {"scale_embeddings": False},
-    {"scale_attention": False},
-    {"normalization": "rms"},
-    {"normalization": "rms", "norm": "pre"},
-    {"activation": "swiglu"},
-    {"activation": "swiglu", "bias": False, "positional_encoding": "rotary", "d_k": 6, "d_v": 3},
-]
-for_each_variation = pytest.mark.parametrize("changes", VARIATIONS, ids=str)
+VARIATIONS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "pre norm, learned positions, gelu, output bias": {
+        "norm": "pre",
+        "positional_encoding": "learned",
+        "activation": "gelu",
+        "output_bias": True,
+    },
+    "no biases, keys of 3, values of 5": {"bias": False, "d_k": 3, "d_v": 5},
+    "rotary positions": {"positional_encoding": "rotary"},
+    "no positions": {"positional_encoding": "none"},
+    "unscaled embeddings": {"scale_embeddings": False},
+    "unscaled attention": {"scale_attention": False},
+    "rms after each block": {"normalization": "rms"},
+    "rms before each block": {"normalization": "rms", "norm": "pre"},
+    "swiglu": {"activation": "swiglu"},
+    "swiglu, no biases, rotary positions": {
+        "activation": "swiglu",
+        "bias": False,
+        "positional_encoding": "rotary",
+        "d_k": 6,
+        "d_v": 3,
+    },
+}
+for_each_variation = pytest.mark.parametrize("changes", VARIATIONS.values(), ids=VARIATIONS)
 
 
 @for_each_variation
@@ -176,7 +187,7 @@ def test_exactly_later_target_tokens_have_attention_weights_of_zero(changes):
         assert ((layer_weights == 0) == is_later).all()
 
 
-@pytest.fixture(params=VARIATIONS, ids=str)
+@pytest.fixture(params=VARIATIONS.values(), ids=VARIATIONS)
 def float32_and_bfloat16_models(request):
     """Return a model in float32 and the same model in bfloat16."""
     float32_model = model_of(**request.param).float()

@@ -20,7 +20,7 @@ from params import write_resolved
 from requirements import needs_programs
 from root import ROOT
 from systems import system, train
-from trainings import STAGES, environment, fresh, project, without_mlflow
+from trainings import STAGES, environment, make_project, untrained_copy, without_mlflow
 
 IMPORT_FOLDERS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
@@ -28,7 +28,7 @@ IMPORT_FOLDERS = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 @pytest.fixture(scope="module")
 def portable_project(tmp_path_factory):
     """Make a toy project whose system has portable arithmetic, untrained."""
-    root = project(tmp_path_factory.mktemp("portable"), max_updates=20)
+    root = make_project(tmp_path_factory.mktemp("portable"), max_updates=20)
     yaml = YAML()
     params = yaml.load(root / "params.yaml")
     params["systems"]["micro"]["arithmetic"] = "portable"
@@ -79,10 +79,10 @@ def test_cores_threads_processes_and_load_change_no_bit(portable_project, tmp_pa
     busy. Equal are the SHA-256 of all models and of all results.
     """
     on_one_core = train_and_translate(
-        fresh(portable_project, tmp_path / "one-core"), launcher=("taskset", "-c", "0")
+        untrained_copy(portable_project, tmp_path / "one-core"), launcher=("taskset", "-c", "0")
     )
     with_more_processes_and_threads = train_and_translate(
-        fresh(portable_project, tmp_path / "shared"),
+        untrained_copy(portable_project, tmp_path / "shared"),
         BLEUPRINT_PROCESSES="2",
         OMP_NUM_THREADS="8",
     )

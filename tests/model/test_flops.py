@@ -17,14 +17,28 @@ SHAPE = systems.model(
 )
 
 
-VARIATIONS = [
-    {},
-    {"d_k": 3, "d_v": 7},
-    {"d_k": 8, "d_v": 2, "heads": 1, "bias": False},
-    {"d_ff": 40, "encoder_layers": 1, "positional_encoding": "learned", "norm": "pre"},
-    {"d_model": 10, "decoder_layers": 1, "activation": "gelu", "output_bias": True},
-    {"activation": "swiglu", "positional_encoding": "rotary", "normalization": "rms"},
-]
+VARIATIONS = {
+    "default": {},
+    "keys of 3, values of 7": {"d_k": 3, "d_v": 7},
+    "one head, no biases": {"d_k": 8, "d_v": 2, "heads": 1, "bias": False},
+    "pre norm, learned positions, one encoder layer": {
+        "d_ff": 40,
+        "encoder_layers": 1,
+        "positional_encoding": "learned",
+        "norm": "pre",
+    },
+    "gelu, output bias, one decoder layer": {
+        "d_model": 10,
+        "decoder_layers": 1,
+        "activation": "gelu",
+        "output_bias": True,
+    },
+    "swiglu, rotary positions, rms": {
+        "activation": "swiglu",
+        "positional_encoding": "rotary",
+        "normalization": "rms",
+    },
+}
 
 
 @pytest.fixture
@@ -40,12 +54,15 @@ def countable_kernels(monkeypatch):
 
 
 @pytest.mark.usefixtures("countable_kernels")
-@pytest.mark.parametrize("changes", VARIATIONS, ids=str)
-@pytest.mark.parametrize(("source_len", "target_len"), [(9, 7), (1, 12)])
-def test_operations_of_a_forward_pass_are_those_that_torch_counts(changes, source_len, target_len):
-    """The formula counts in advance what torch's counter finds in a pass of one sentence pair.
+@pytest.mark.parametrize("changes", VARIATIONS.values(), ids=VARIATIONS)
+@pytest.mark.parametrize(
+    ("source_len", "target_len"), [(9, 7), (1, 12)], ids=["9 to 7 tokens", "1 to 12 tokens"]
+)
+@pytest.mark.parametrize("has_backward_pass", [False, True], ids=["forward", "training"])
+def test_operations_are_those_that_torch_counts(changes, source_len, target_len, has_backward_pass):
+    """The formulas count in advance what torch's counter finds for one sentence pair.
 
-    It needs only the target's vocabulary, since no logits are computed for source tokens.
+    They need only the target's vocabulary, since no logits are computed for source tokens.
     """
     shape = dataclasses.replace(SHAPE, **changes)
     source_vocabulary = 40
@@ -55,28 +72,12 @@ def test_operations_of_a_forward_pass_are_those_that_torch_counts(changes, sourc
     target = torch.randint(4, target_vocabulary, (1, target_len))
 
     with FlopCounterMode(display=False) as counter:
-        model(source, target)
+        logits = model(source, target)
+        if has_backward_pass:
+            logits.sum().backward()
 
-    flops = forward_flops(shape, target_vocabulary, source_len, target_len)
-    assert flops == counter.get_total_flops()
-
-
-@pytest.mark.usefixtures("countable_kernels")
-@pytest.mark.parametrize("changes", VARIATIONS, ids=str)
-@pytest.mark.parametrize(("source_len", "target_len"), [(9, 7), (1, 12)])
-def test_operations_of_training_are_those_that_torch_counts(changes, source_len, target_len):
-    """The formula counts in advance what torch's counter finds in a forward and backward pass."""
-    shape = dataclasses.replace(SHAPE, **changes)
-    source_vocabulary = 40
-    target_vocabulary = 11
-    model = Transformer(shape, source_vocabulary, target_vocabulary)
-    source = torch.randint(4, source_vocabulary, (1, source_len))
-    target = torch.randint(4, target_vocabulary, (1, target_len))
-
-    with FlopCounterMode(display=False) as counter:
-        model(source, target).sum().backward()
-
-    flops = training_flops(shape, target_vocabulary, source_len, target_len)
+    formula = training_flops if has_backward_pass else forward_flops
+    flops = formula(shape, target_vocabulary, source_len, target_len)
     assert flops == counter.get_total_flops()
 
 

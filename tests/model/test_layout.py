@@ -41,12 +41,20 @@ def loss_and_gradients(model, batch):
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
-        {"norm": "pre", "normalization": "rms", "activation": "swiglu"},
-        {"positional_encoding": "learned", "max_positions": 9, "tie_embeddings": "none"},
-        {"positional_encoding": "none", "output_bias": True, "scale_attention": False},
+        pytest.param({}, id="default"),
+        pytest.param(
+            {"norm": "pre", "normalization": "rms", "activation": "swiglu"},
+            id="pre norm, rms, swiglu",
+        ),
+        pytest.param(
+            {"positional_encoding": "learned", "max_positions": 9, "tie_embeddings": "none"},
+            id="learned positions, separate embeddings",
+        ),
+        pytest.param(
+            {"positional_encoding": "none", "output_bias": True, "scale_attention": False},
+            id="no positions, output bias, unscaled attention",
+        ),
     ],
-    ids=str,
 )
 def test_packed_sentences_have_the_loss_and_gradients_of_padded_ones(changes):
     """Packed sentences stand one after the other; padded ones each in a row of the longest."""

@@ -216,34 +216,33 @@ def test_onednn_computes_outputs_on_its_machines(uses_onednn, onednn_products):
     assert len(onednn_products) == expected_count
 
 
-def test_torch_computes_gradients_of_small_weights(uses_onednn, onednn_products, monkeypatch):
-    """The weight has 64 elements, one less than the smallest weight whose gradient is oneDNN's.
+@pytest.mark.parametrize(
+    ("smallest_weight", "products_of_onednn"),
+    [
+        # The output and the gradient of the input; torch computes the gradient of the weight.
+        pytest.param(65, 2, id="torch, one element too few"),
+        # The output, and the gradients of the input and of the weight.
+        pytest.param(64, 3, id="oneDNN, just enough elements"),
+    ],
+)
+def test_onednn_computes_gradients_of_large_weights_only(
+    uses_onednn, onednn_products, monkeypatch, smallest_weight, products_of_onednn
+):
+    """The weight has 8 x 8 = 64 elements.
 
-    Where oneDNN multiplies, it computes two products: the output and the gradient of the input.
+    Args:
+        uses_onednn: Whether oneDNN multiplies on this machine; if it does not, torch does.
+        onednn_products: The products that oneDNN computes.
+        monkeypatch: pytest's fixture.
+        smallest_weight: The elements of the smallest weight whose gradient oneDNN computes.
+        products_of_onednn: How many products of this layer oneDNN computes where it is used.
     """
-    weight_size = 8 * 8
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: weight_size + 1})
+    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: smallest_weight})
     our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
 
     our_layer(torch.randn(2, 8, requires_grad=True)).sum().backward()
 
-    expected_count = 2 if uses_onednn else 0
-    assert len(onednn_products) == expected_count
-
-
-def test_onednn_computes_gradients_of_large_weights(uses_onednn, onednn_products, monkeypatch):
-    """The weight has 64 elements, as many as the smallest weight whose gradient is oneDNN's.
-
-    Where oneDNN multiplies, it computes three products: the output and the gradients of the input
-    and of the weight.
-    """
-    weight_size = 8 * 8
-    monkeypatch.setattr(backends, "_MIN_ONEDNN_GRADIENT", {torch.float32: weight_size})
-    our_layer, _ = our_layer_and_torchs(8, 8, bias=True)
-
-    our_layer(torch.randn(2, 8, requires_grad=True)).sum().backward()
-
-    expected_count = 3 if uses_onednn else 0
+    expected_count = products_of_onednn if uses_onednn else 0
     assert len(onednn_products) == expected_count
 
 

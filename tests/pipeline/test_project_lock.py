@@ -147,7 +147,7 @@ def test_the_first_program_finishes_although_others_were_refused(
 
     # The stages of this project write no scores; the overview of scores is left out silently.
     assert "does not exist" not in first_output
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set(), first_output
 
 
@@ -167,7 +167,7 @@ def test_reproduce_waits_for_the_first_program_and_keeps_its_results(
     assert "does not exist" not in first_output
     assert "train@" not in second_output
     assert "ended by signal" not in second_output
-    assert project.changed() == set()
+    assert project.changed_stages() == set()
 
 
 def test_snakemake_ends_with_an_error_while_dvc_repro_runs(
@@ -241,7 +241,7 @@ def test_the_next_run_starts_at_once_after_the_first_was_killed(
     output = output_of(start("bleuprint reproduce"))
 
     assert "is running in this project" not in output
-    assert project.changed() == set()
+    assert project.changed_stages() == set()
     assert project.run("dvc", "repro").endswith("up to date.\n")
 
 

@@ -249,7 +249,7 @@ def test_stages_are_recorded_once_the_cause_of_an_error_is_removed(finished, cap
     number_of_stages = len(graph.load_stages(finished.root))
     message = f"recorded in DVC: 2 of {number_of_stages} stages\n"
     assert capsys.readouterr().err.endswith(message)
-    assert micro.Project(finished.root).recorded() == {"clean@own", "dedup@own"}
+    assert micro.Project(finished.root).recorded_stages() == {"clean@own", "dedup@own"}
 
 
 def test_a_second_call_has_no_stages_left_to_record(finished, capsys):

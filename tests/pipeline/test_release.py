@@ -138,7 +138,7 @@ def test_a_release_is_refused_while_the_code_differs_from_its_commit(by_dvc, tmp
     project = by_dvc.copy(tmp_path / "project")
     commit = project.run("git", "rev-parse", "HEAD").strip()
     project.write("dvc.yaml", f"{project.read('dvc.yaml')}# a comment\n")
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
     release_folder = tmp_path / "released"
 
@@ -298,6 +298,21 @@ def rename_in_checksums(folder, old_name, new_name):
         (replace_reports_by_link, "reports is a link to "),
         (list_file_above, "names '../params.yaml', which is not inside the folder"),
         (list_absolute_path, "which is not inside the folder"),
+    ],
+    ids=[
+        "checksums emptied",
+        "checksums cut",
+        "weights replaced, their checksum removed",
+        "checksums not text",
+        "checksums removed",
+        "checksums a folder",
+        "checksums a pipe",
+        "Python module added",
+        "pipe added",
+        "link added",
+        "reports a link",
+        "checksum of a file above",
+        "checksum of an absolute path",
     ],
 )
 def test_verify_refuses_a_manipulated_release_in_one_line(release_copy, damage, message):

@@ -20,7 +20,7 @@ import pytest
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.resolve import check_no_links, write_resolved
 from bleuprint.runtime.errors import UserError
-from micro import ran
+from micro import stages_in_output
 from root import ROOT
 
 RESOLVED = "reports/resolved.json"
@@ -86,7 +86,7 @@ def stale_stages(project, texts, *, by_project_code=False):
             project.run("python", "stages/resolve.py")
         else:
             write_resolved(project.root)
-        stale_for_dvc = project.changed() - {"resolve"}
+        stale_for_dvc = project.changed_stages() - {"resolve"}
         new_resolved = project.read(RESOLVED)
     old_digests = digest_by_stage(project.root, old_resolved)
     new_digests = digest_by_stage(project.root, new_resolved)
@@ -289,7 +289,7 @@ def test_nothing_is_stale_once_all_edits_are_taken_back(project):
     module = "src/bleuprint/training/lr_schedule.py"
     stale_stages(project, {module: f"{project.read(module)}\nMORE = 1\n"})
 
-    assert project.changed() == set()
+    assert project.changed_stages() == set()
 
 
 def test_resolve_keeps_the_modification_time_of_resolved_json_if_no_setting_changed(project):
@@ -326,7 +326,7 @@ def test_a_dvc_experiment_with_another_decoding_setting_runs_no_training(own_pro
     expected_stages = {"resolve", "report"}
     for run in ("tiny-own-1", "tiny-other-1", "wide-own-1"):
         expected_stages |= {f"translate@{run}", f"score@{run}"}
-    assert set(ran(output)) == expected_stages
+    assert set(stages_in_output(output)) == expected_stages
     changes_in_the_project = own_project.run("git", "status", "--porcelain")
     assert changes_in_the_project == ""
 

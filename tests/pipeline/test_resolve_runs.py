@@ -57,7 +57,7 @@ def test_a_fine_tuned_system_is_trained_from_the_weights_of_its_parent(own_proje
     else:
         own_project.snakemake()
 
-    stages_out_of_date = own_project.changed()
+    stages_out_of_date = own_project.changed_stages()
     assert stages_out_of_date == set()
     files_read_by_train = own_project.read("models/fine/own/1/checkpoints/file")
     assert "data/starts/fine/1/weights/file" in files_read_by_train
@@ -110,7 +110,7 @@ def test_a_system_is_trained_again_when_it_starts_from_a_model_of_another_corpus
     assert {"parents@fine", "init_weights@fine-1", "train@fine-own-1"} <= set(stages_run)
     files_read_by_parents = project.read("data/parents/fine/1/file")
     assert "models/tiny/other/1/averaged/file" in files_read_by_parents
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
 
 
@@ -119,7 +119,7 @@ def trainings_with_seeds(project, seeds):
     params = project.read("params.yaml")
     project.write("params.yaml", re.sub(r"(?m)^seeds: .*$", f"seeds: {seeds}", params))
     trainings = {name for name in project.repro() if name.startswith("train@")}
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
     return trainings
 
@@ -178,10 +178,10 @@ def test_an_edit_during_a_training_counts_for_the_next_run_only(own_project, eng
     assert '"clip_norm": 2.0' in project.read(f"{checkpoints}/file")
     assert "clip_norm: 2.0" in entry_of_lock(project, "train@tiny-own-1")
     # The next run trains with the edit.
-    assert "resolve" in project.changed()
+    assert "resolve" in project.changed_stages()
     write_resolved(project.root)
     edited_trainings = {"train@tiny-own-1", "train@tiny-other-1", "train@wide-own-1"}
-    assert edited_trainings <= project.changed()
+    assert edited_trainings <= project.changed_stages()
 
 
 @pytest.fixture(scope="module")
@@ -211,13 +211,13 @@ def test_after_dvc_pull_all_stages_of_a_clone_are_up_to_date(pushed, tmp_path):
 
     subprocess.run(["git", "clone", "-q", pushed.root, tmp_path / "clone"], check=True)
     clone = Project(tmp_path / "clone")
-    stages_out_of_date_before = clone.changed()
+    stages_out_of_date_before = clone.changed_stages()
 
     with Repo(str(clone.root)) as repo:
         repo.pull()
 
     assert stages_out_of_date_before != set()
-    assert clone.changed() == set()
+    assert clone.changed_stages() == set()
     averaged_model = "models/tiny/own/1/averaged/file"
     assert clone.read(averaged_model) == pushed.read(averaged_model)
     # Resolving the settings in the clone writes the same file that was committed.

@@ -161,6 +161,7 @@ def test_snakemake_repeats_a_stage_whose_file_code_or_command_was_modified(chang
         ("average@tiny-own-1", {"translate@tiny-own-1", "score@tiny-own-1", "report"}),
         ("score@wide-own-1", {"report"}),
     ],
+    ids=["average", "score"],
 )
 def test_the_stages_after_a_changed_stage_run_as_well(stages, changed_stage, later_stages):
     """A run has the stages train, average, translate and score in this order; then the report.

@@ -153,7 +153,7 @@ def test_each_changed_stage_runs_once_and_is_recorded_in_dvc_lock(project):
     assert result.status == 0
     assert result.restored == []
     assert sorted(result.started) == sorted({"resolve", "report"} | stages_of_all_runs())
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
 
 
@@ -231,7 +231,7 @@ def test_stages_that_ran_before_with_the_same_inputs_are_restored_from_dvcs_cach
     assert set(result.restored) == stages_of_all_runs()
     # The outputs of these two stages are in Git instead of the cache.
     assert set(result.started) == {"resolve", "report"}
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert stages_out_of_date == set()
 
 
@@ -256,7 +256,7 @@ def test_a_stage_that_finished_before_a_failure_is_recorded(project, monkeypatch
     result = run_changed_stages()
 
     assert result.started[0] == "resolve"
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert "resolve" not in stages_out_of_date
     assert stages_out_of_date >= {"train@tiny-own-1", "train@tiny-other-1", "train@wide-own-1"}
 
@@ -282,7 +282,7 @@ def test_a_running_training_is_recorded_when_our_own_program_fails(project, monk
         stage_runner.run_changed_stages(fail_at_the_second_training)
 
     first_training, second_training = announced_trainings
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert first_training not in stages_out_of_date
     assert second_training in stages_out_of_date
 
@@ -290,7 +290,7 @@ def test_a_running_training_is_recorded_when_our_own_program_fails(project, monk
 def assert_that_scoring_failed(project, result):
     """Check that no report was started, and that dvc.lock does not record the scores as new."""
     assert "report" not in result.started
-    stages_out_of_date = project.changed()
+    stages_out_of_date = project.changed_stages()
     assert any(name.startswith("score@") for name in stages_out_of_date)
 
 

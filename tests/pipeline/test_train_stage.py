@@ -6,13 +6,13 @@ from importlib.metadata import version
 import pytest
 
 from params import write_resolved
-from trainings import project, start
+from trainings import make_project, start
 
 
 @pytest.fixture
 def root(tmp_path):
     """Return the folder of an untrained toy project, with the system micro on the corpus toy."""
-    return project(tmp_path)
+    return make_project(tmp_path)
 
 
 def rename_system(root, names):

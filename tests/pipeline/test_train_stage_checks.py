@@ -18,14 +18,14 @@ from prepared import prepare
 from servers import free_port
 from shared_folders import left_unchanged
 from trainings import (
-    ALONE,
+    ONE_PROCESS,
+    bpe_units,
     checkpoints,
-    fresh,
-    merges,
-    project,
+    make_project,
     start,
     toy_pairs,
     train,
+    untrained_copy,
     wait_for_checkpoint,
     write_params,
 )
@@ -37,7 +37,7 @@ SECOND_PROCESS = f"process 1 of 2 on {socket.gethostname()}"
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
     """Return the folder of the toy project. Not to be changed."""
-    root = project(tmp_path_factory.mktemp("untrained"))
+    root = make_project(tmp_path_factory.mktemp("untrained"))
     with left_unchanged(root):
         yield root
 
@@ -45,8 +45,8 @@ def untrained(tmp_path_factory):
 @pytest.fixture
 def two_copies(untrained, tmp_path):
     """Return the folders of two copies of the toy project, as on two hosts."""
-    first = fresh(untrained, tmp_path / "here")
-    second = fresh(untrained, tmp_path / "there")
+    first = untrained_copy(untrained, tmp_path / "here")
+    second = untrained_copy(untrained, tmp_path / "there")
     return first, second
 
 
@@ -86,7 +86,7 @@ def check_training_with_an_empty_set(root, empty_set):
     """
     sets = {"train": toy_pairs(60, 1), "valid": toy_pairs(5, 2), "test.x": toy_pairs(5, 3)}
     sets[empty_set] = []
-    prepared = prepare(root, sets, units=merges(9))
+    prepared = prepare(root, sets, units=bpe_units(9))
     job = Job(
         run=Run("micro", "toy", 1),
         system=systems.system(train=systems.train(tokens_per_update=70)),
@@ -94,7 +94,7 @@ def check_training_with_an_empty_set(root, empty_set):
         split_folder=root / "split",
         code_fingerprint="code",
     )
-    check_training(job, Fingerprints.from_job(job), ALONE)
+    check_training(job, Fingerprints.from_job(job), ONE_PROCESS)
 
 
 @pytest.mark.parametrize("set_name", ["train", "valid"])
@@ -123,7 +123,7 @@ def test_a_damaged_corpus_is_reported_in_one_line(untrained, tmp_path, processes
 
     Two processes report it once, without tracebacks, which would begin with [rank0] or [rank1].
     """
-    root = fresh(untrained, tmp_path)
+    root = untrained_copy(untrained, tmp_path)
     flip_a_bit_of_the_training_text(root)
 
     output = train(root, processes, status=1)
@@ -211,8 +211,8 @@ def test_both_hosts_name_a_file_in_which_their_corpora_differ(tmp_path, monkeypa
     source, target = pairs[0]
     reversed_target = target[::-1]
     other_pairs = [(source, reversed_target), *pairs[1:]]
-    first = project(tmp_path / "here", pairs=pairs)
-    second = project(tmp_path / "there", pairs=other_pairs)
+    first = make_project(tmp_path / "here", pairs=pairs)
+    second = make_project(tmp_path / "there", pairs=other_pairs)
 
     outputs = fail_together([first, second], monkeypatch)
 
@@ -314,7 +314,7 @@ def test_a_note_that_an_update_has_too_few_batches_for_all_processes_is_printed_
     untrained, tmp_path
 ):
     """An update of 40 tokens is one batch of 40 tokens, so the second of two processes is idle."""
-    root = fresh(untrained, tmp_path)
+    root = untrained_copy(untrained, tmp_path)
     write_params(root, tokens_per_update=40, max_tokens=40, max_updates=10)
 
     output = train(root, processes=2)
@@ -329,7 +329,7 @@ def test_a_note_that_an_update_has_too_few_batches_for_all_processes_is_printed_
 
 def test_the_error_for_a_corpus_smaller_than_one_update_proposes_settings_that_work(tmp_path):
     """Five short pairs have less than 500 target tokens. The second training uses the proposal."""
-    root = project(tmp_path, pairs=toy_pairs(5, 1), tokens_per_update=500, max_tokens=400)
+    root = make_project(tmp_path, pairs=toy_pairs(5, 1), tokens_per_update=500, max_tokens=400)
 
     output = train(root, status=1)
 
@@ -347,7 +347,7 @@ def test_the_error_for_a_corpus_smaller_than_one_update_proposes_settings_that_w
 def test_a_corpus_with_fewer_pairs_than_one_update_needs_is_refused(tmp_path):
     """An update of 45 sentences would need 45 pairs of the 44 in the training set."""
     pairs = [(f"ba {'be ' * number}", "BA") for number in range(1, 45)]  # 44 pairs
-    root = project(tmp_path, pairs=pairs, tokens_per_update=None, sentences_per_update=45)
+    root = make_project(tmp_path, pairs=pairs, tokens_per_update=None, sentences_per_update=45)
 
     output = train(root, status=1)
 
@@ -362,7 +362,7 @@ def test_a_training_that_would_save_too_few_checkpoints_to_average_is_refused(tm
 
     One epoch of this corpus has fewer updates. Without the check, `average` would fail after hours.
     """
-    root = project(tmp_path, max_updates=None, max_epochs=1, save_interval=1000)
+    root = make_project(tmp_path, max_updates=None, max_epochs=1, save_interval=1000)
     params_file = root / "params.yaml"
     params_file.write_text(params_file.read_text().replace("last: 1\n", "last: 3\n"))
     write_resolved(root)
@@ -374,7 +374,7 @@ def test_a_training_that_would_save_too_few_checkpoints_to_average_is_refused(tm
 
 def test_the_error_for_a_diverging_training_advises_to_lower_the_learning_rate(tmp_path):
     """A learning rate of 1e30 makes the weights, and so the loss, infinite or NaN."""
-    root = project(
+    root = make_project(
         tmp_path,
         lr_schedule=LrSchedule(constant=Constant(1e30)),
         clip_norm=0.0,
@@ -392,7 +392,7 @@ def test_the_error_for_a_diverging_training_advises_to_lower_the_learning_rate(t
 def test_a_test_source_longer_than_the_model_allows_is_refused_before_the_training(tmp_path):
     """Without the check, `translate` would fail after the training. Line 2 is short enough."""
     long_source = "ba " * 300  # 600 tokens: `b` and `a`
-    root = project(tmp_path, test=[(long_source, "BA"), ("ba", "BA " * 300)])
+    root = make_project(tmp_path, test=[(long_source, "BA"), ("ba", "BA " * 300)])
 
     output = train(root, status=1)
 
@@ -404,7 +404,7 @@ def test_a_test_source_longer_than_the_model_allows_is_refused_before_the_traini
 def test_a_test_reference_may_be_longer_than_the_model_allows(tmp_path):
     """The model reads only the sources of a test set."""
     long_reference = "BA " * 300
-    root = project(tmp_path, test=[("ba", long_reference)], max_updates=5)
+    root = make_project(tmp_path, test=[("ba", long_reference)], max_updates=5)
 
     train(root)  # Fails the test if the training ends with an error.
 
@@ -412,7 +412,7 @@ def test_a_test_reference_may_be_longer_than_the_model_allows(tmp_path):
 def test_a_sentence_longer_than_a_batch_is_refused_before_the_training(tmp_path):
     """A batch has at most 30 tokens. The last training pair has 40 words on each side."""
     long_pair = ("ba " * 40, "BA " * 40)
-    root = project(tmp_path, pairs=[*toy_pairs(60, 1), long_pair], max_tokens=30)
+    root = make_project(tmp_path, pairs=[*toy_pairs(60, 1), long_pair], max_tokens=30)
 
     output = train(root, status=1)
 
@@ -426,7 +426,7 @@ def test_a_corpus_of_one_pair_is_advised_to_count_updates_in_sentences(tmp_path)
     The size of a batch counts the longer side, here the source. If the update were small enough for
     the target, a batch would be too small for the source.
     """
-    root = project(tmp_path, pairs=[("ba ba ba", "BA")], tokens_per_update=90, max_tokens=70)
+    root = make_project(tmp_path, pairs=[("ba ba ba", "BA")], tokens_per_update=90, max_tokens=70)
 
     output = train(root, status=1)
 

@@ -159,7 +159,9 @@ def test_several_seeds_are_compared_by_a_paired_t_test(project_with_three_seeds)
     assert shown_p_value == p_text(p_value)
 
 
-@pytest.mark.parametrize("seeds_of_report", [(1, 2, 3), (3, 1, 2)])
+@pytest.mark.parametrize(
+    "seeds_of_report", [(1, 2, 3), (3, 1, 2)], ids=["ascending", "another order"]
+)
 def test_scores_are_in_the_order_of_the_compared_seeds(project_with_three_seeds, seeds_of_report):
     """A paired t-test pairs the runs of two reports by their position.
 

@@ -78,32 +78,21 @@ def results_path(saved_experiment):
     return path
 
 
-def test_results_with_two_rows_of_one_run_are_refused(results_path):
+@pytest.mark.parametrize("table", ["runs", "metrics"])
+def test_results_with_two_equal_rows_are_refused(results_path, table):
+    """A run, or a metric of a run, would occur twice."""
     content = read_json(results_path)
-    runs = content["runs"]
-    runs.append(copy.deepcopy(runs[0]))
+    rows = content[table]
+    row = rows[1]
+    rows.append(copy.deepcopy(row))
 
     message = refusal(results_path, content)
 
-    index_of_the_copy = len(runs) - 1
+    repetition = "an earlier run" if table == "runs" else f"{row['metric']} of an earlier row"
+    index_of_the_copy = len(rows) - 1
     assert message == (
-        f"{results_path} is damaged: field runs.{index_of_the_copy} repeats an earlier run. "
+        f"{results_path} is damaged: field {table}.{index_of_the_copy} repeats {repetition}. "
         "dvc pull"
-    )
-
-
-def test_results_with_two_values_of_one_metric_are_refused(results_path):
-    content = read_json(results_path)
-    metrics = content["metrics"]
-    metrics.append(copy.deepcopy(metrics[1]))
-
-    message = refusal(results_path, content)
-
-    index_of_the_copy = len(metrics) - 1
-    name = metrics[1]["metric"]
-    assert message == (
-        f"{results_path} is damaged: field metrics.{index_of_the_copy} repeats {name} of an "
-        "earlier row. dvc pull"
     )
 
 

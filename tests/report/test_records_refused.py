@@ -141,9 +141,26 @@ def test_scores_of_two_versions_on_the_same_references_are_refused():
         _check_signatures(records_from_rows(by_version_2_6, by_version_2_5))
 
 
-@pytest.mark.parametrize("name", ["scores.json", "training.json"])
-def test_a_missing_result_is_refused_with_its_run(experiment_copy, name):
-    """The message says which run is missing, and with which command it is made."""
+NO_RESULT_YET = (
+    ", so there is no result yet for system small, corpus talks-en-fr, seed 1. Run: make reproduce"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        pytest.param("scores.json", NO_RESULT_YET, id="scores"),
+        pytest.param("training.json", NO_RESULT_YET, id="training"),
+        # Translations are not in Git, so a clone has to get them with `dvc pull` or make them.
+        pytest.param(
+            "hypotheses/test.only.fr",
+            ". Run: make reproduce. Or download it: dvc pull",
+            id="translations",
+        ),
+    ],
+)
+def test_a_missing_result_is_refused_with_advice(experiment_copy, name, advice):
+    """The message says which run is missing, or how to get its translations."""
     root, settings = experiment_copy
     path = root / Run("small", "talks-en-fr", 1).results_folder / name
     path.unlink()
@@ -151,24 +168,7 @@ def test_a_missing_result_is_refused_with_its_run(experiment_copy, name):
     with pytest.raises(UserError) as error:
         collect(settings, root)
 
-    assert str(error.value) == (
-        f"{path}: no such file, so there is no result yet for system small, corpus talks-en-fr, "
-        "seed 1. Run: make reproduce"
-    )
-
-
-def test_a_missing_translation_is_refused_with_its_path(experiment_copy):
-    """Translations are not in Git, so a clone has to get them with `dvc pull` or make them."""
-    root, settings = experiment_copy
-    path = root / Run("small", "talks-en-fr", 1).results_folder / "hypotheses" / "test.only.fr"
-    path.unlink()
-
-    with pytest.raises(UserError) as error:
-        collect(settings, root)
-
-    assert (
-        str(error.value) == f"{path}: no such file. Run: make reproduce. Or download it: dvc pull"
-    )
+    assert str(error.value) == f"{path}: no such file{advice}"
 
 
 @pytest.mark.parametrize(

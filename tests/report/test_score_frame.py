@@ -95,7 +95,9 @@ def test_the_paired_t_test_agrees_with_a_printed_table(sign):
     assert p_value == pytest.approx(0.05, abs=1e-4)
 
 
-@pytest.mark.parametrize("differences", [[0.0, 0.0, 0.0], [0.5, 0.5]])
+@pytest.mark.parametrize(
+    "differences", [[0.0, 0.0, 0.0], [0.5, 0.5]], ids=["no difference", "equal differences"]
+)
 def test_equal_differences_have_a_p_value_of_1(differences):
     """Their deviation is 0, so t cannot be computed."""
     assert paired_t_test(differences) == 1.0

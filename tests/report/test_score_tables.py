@@ -36,7 +36,7 @@ def texts_by_test_set(records):
     return texts
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 def test_the_order_of_records_moves_no_number(order):
     """A number must not move to another row or column because results come in another order.
 
@@ -249,9 +249,21 @@ def test_costs_are_means_over_seeds_and_name_all_devices():
 @pytest.mark.parametrize(
     ("test_set", "cells"),
     [
-        ("news-en-de, first", ["small", "61.1 [60.1, 62.1]", "+10.0‡ p=0.001", "≥ 90%"]),
-        ("news-en-de, second", ["small", "62.2 [61.2, 63.2]", "+10.0 n.s. p=0.050"]),
-        ("talks-en-fr, only", ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90%"]),
+        pytest.param(
+            "news-en-de, first",
+            ["small", "61.1 [60.1, 62.1]", "+10.0‡ p=0.001", "≥ 90%"],
+            id="p of 0.001",
+        ),
+        pytest.param(
+            "news-en-de, second",
+            ["small", "62.2 [61.2, 63.2]", "+10.0 n.s. p=0.050"],
+            id="p of 0.050",
+        ),
+        pytest.param(
+            "talks-en-fr, only",
+            ["small", "63.3 [62.3, 64.3]", "+10.0‡ p=0.049", "≥ 90%"],
+            id="p of 0.049",
+        ),
     ],
 )
 def test_chrf2_has_its_own_differences_and_human_agreement(test_set, cells):

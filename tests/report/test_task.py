@@ -318,11 +318,14 @@ def test_the_first_row_is_described_by_the_size_of_its_model(multi30k_descriptio
 @pytest.mark.parametrize(
     ("row_name", "description"),
     [
-        ("small, bpe-2000", "bpe.num_merges 2000"),
-        ("small-bpe-dropout, bpe-4000", "bpe_dropout 0.1, corpora bpe-4000"),
-        (
+        pytest.param("small, bpe-2000", "bpe.num_merges 2000", id="other corpus"),
+        pytest.param(
+            "small-bpe-dropout, bpe-4000", "bpe_dropout 0.1, corpora bpe-4000", id="other system"
+        ),
+        pytest.param(
             "small-bpe-dropout, lower",
             "bpe_dropout 0.1, corpora bpe-4000; tokenize.lowercase true",
+            id="other system and corpus",
         ),
     ],
 )

@@ -12,13 +12,13 @@ from bleuprint.runtime.arguments import describe_empty_argument
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
-        ["a", "b"],
-        ["--corpus", "own"],
-        ["--corpus=own", "--all"],
-        ["a="],
-        ["--all", "a"],
-        ["-n", "3"],
+        pytest.param([], id="no arguments"),
+        pytest.param(["a", "b"], id="two words"),
+        pytest.param(["--corpus", "own"], id="option and value"),
+        pytest.param(["--corpus=own", "--all"], id="option=value and switch"),
+        pytest.param(["a="], id="word that ends in ="),
+        pytest.param(["--all", "a"], id="switch and word"),
+        pytest.param(["-n", "3"], id="short option"),
     ],
 )
 def test_no_message_is_returned_if_all_arguments_have_text(arguments, command):

@@ -123,19 +123,19 @@ def test_a_portable_training_computes_the_same_bytes_with_all_variables_set(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "value"), sorted((OTHERS | HARMFUL).items()))
 def test_a_portable_training_computes_the_same_bytes_with_each_variable(
-    tmp_path, made_once, name, value
+    tmp_path, shared_folder, name, value
 ):
     """Each variable, such as MKL_CBWR=AVX2, makes a library compute in another way.
 
     The script TRAIN restarts itself without it, and prints hashes of a small training.
-    The expected hashes, without any variable, are computed once for all cases (`made_once`).
+    The expected hashes, without any variable, are computed once for all cases (`shared_folder`).
     """
 
     def train_without_variables(folder):
         folder.mkdir()
         (folder / "expected.json").write_text(json.dumps(printed_json(folder, TRAIN)))
 
-    folder = made_once("portable-bytes", train_without_variables)
+    folder = shared_folder("portable-bytes", train_without_variables)
     expected = json.loads((folder / "expected.json").read_text())
 
     assert printed_json(tmp_path, TRAIN, **{name: value}) == expected

@@ -37,12 +37,22 @@ def test_a_value_that_a_template_lacks_is_an_error(template):
 @pytest.mark.parametrize(
     "text",
     [
-        "CC BY-NC-SA 4.0 (https://creativecommons.org/licenses/by-nc-sa/4.0/), a_b_c & co.",
-        "# <script>alert(1)</script> <!-- a\n\n# b",
-        "[free](javascript:alert(1)) ![x](http://host/x.png) [a]: b",
-        "*all* **rights** _reserved_ __x__ ~~no~~ `code` ``` \\ \\* &lt;b&gt; &#60; &amp; AT&T",
-        "a\n===\n- b\n> c\n| d | e |\n|---|---|\n    f",
-        "a_ _b <https://host> <me@host>",
+        pytest.param(
+            "CC BY-NC-SA 4.0 (https://creativecommons.org/licenses/by-nc-sa/4.0/), a_b_c & co.",
+            id="address and underscores",
+        ),
+        pytest.param("# <script>alert(1)</script> <!-- a\n\n# b", id="heading and HTML"),
+        pytest.param(
+            "[free](javascript:alert(1)) ![x](http://host/x.png) [a]: b", id="link and image"
+        ),
+        pytest.param(
+            "*all* **rights** _reserved_ __x__ ~~no~~ `code` ``` \\ \\* &lt;b&gt; &#60; &amp; AT&T",
+            id="emphasis, code and entities",
+        ),
+        pytest.param("a\n===\n- b\n> c\n| d | e |\n|---|---|\n    f", id="blocks and table"),
+        pytest.param(
+            "a_ _b <https://host> <me@host>", id="underscores and addresses in angle brackets"
+        ),
     ],
 )
 def test_escaped_text_in_markdown_is_shown_unchanged_as_plain_text(text):

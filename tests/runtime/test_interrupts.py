@@ -33,7 +33,7 @@ OURS = [
 OTHERS = [["/usr/bin/pytest"], ["notebook.py"], ["stages"], [""], []]
 
 
-@pytest.mark.parametrize("arguments", OURS)
+@pytest.mark.parametrize("arguments", OURS, ids=["installed command", "module", "stage"])
 def test_our_programs_choose_whether_ctrl_c_ends_them_or_raises_an_exception(
     monkeypatch, arguments
 ):
@@ -48,7 +48,9 @@ def test_our_programs_choose_whether_ctrl_c_ends_them_or_raises_an_exception(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-@pytest.mark.parametrize("arguments", OTHERS)
+@pytest.mark.parametrize(
+    "arguments", OTHERS, ids=["pytest", "notebook", "folder of stages", "empty name", "no name"]
+)
 def test_a_program_that_imports_our_package_keeps_its_own_ctrl_c(monkeypatch, arguments):
     """In a notebook, for example, Ctrl-C must stop a cell and not end Python."""
     monkeypatch.setattr(sys, "argv", arguments)

@@ -72,13 +72,16 @@ def test_other_errors_name_the_file_alone(tmp_path, number):
 @pytest.mark.parametrize(
     "error",
     [
-        MemoryError(),
-        OSError(errno.ENOMEM, "Cannot allocate memory"),
-        RuntimeError("could not create a primitive"),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
-        RuntimeError("CUDA out of memory. Tried to allocate 20 MiB"),
-        RuntimeError("std::bad_alloc"),
-        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+        pytest.param(MemoryError(), id="Python"),
+        pytest.param(OSError(errno.ENOMEM, "Cannot allocate memory"), id="system call"),
+        pytest.param(RuntimeError("could not create a primitive"), id="oneDNN"),
+        pytest.param(RuntimeError("DefaultCPUAllocator: can't allocate memory"), id="torch"),
+        pytest.param(RuntimeError("CUDA out of memory. Tried to allocate 20 MiB"), id="CUDA"),
+        pytest.param(RuntimeError("std::bad_alloc"), id="C++"),
+        pytest.param(
+            ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+            id="loader of libraries",
+        ),
     ],
 )
 def test_exhausted_memory_says_what_is_needed_and_what_the_machine_has(error, monkeypatch):
@@ -93,7 +96,9 @@ def test_exhausted_memory_says_what_is_needed_and_what_the_machine_has(error, mo
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError("bug"), ValueError("out of memory"), OSError("bug"), KeyError("x")]
+    "error",
+    [RuntimeError("bug"), ValueError("out of memory"), OSError("bug"), KeyError("x")],
+    ids=["RuntimeError", "ValueError", "OSError without a number", "KeyError"],
 )
 def test_bugs_are_not_errors_of_the_machine(error):
     """None means that the error is printed with its traceback."""

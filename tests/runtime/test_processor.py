@@ -89,7 +89,9 @@ def test_vendor_and_flags_of_this_machine_are_those_of_lscpu():
     assert processor.THIS.flags == frozenset(flags.split())
 
 
-@pytest.mark.parametrize("this_processor", [AMD, INTEL, OLD_AMD, OLD_INTEL])
+@pytest.mark.parametrize(
+    "this_processor", [AMD, INTEL, OLD_AMD, OLD_INTEL], ids=["AMD", "Intel", "old AMD", "old Intel"]
+)
 def test_text_is_prepared_by_as_many_processes_as_there_are_cores(monkeypatch, this_processor):
     """Unless the variable BLEUPRINT_WORKERS sets another number."""
     monkeypatch.setattr(processor, "THIS", this_processor)
@@ -108,11 +110,11 @@ def test_x86_64_and_amd64_are_names_of_the_x86_architecture(architecture, is_x86
 @pytest.mark.parametrize(
     ("flags", "has_bfloat16"),
     [
-        ({"avx2"}, False),
-        ({"avx512_bf16"}, True),
-        ({"amx_tile", "avx2"}, True),
-        ({"amx_bf16"}, True),
-        ({"avx512_vnni", "avx2"}, False),
+        pytest.param({"avx2"}, False, id="AVX2"),
+        pytest.param({"avx512_bf16"}, True, id="AVX-512 BF16"),
+        pytest.param({"amx_tile", "avx2"}, True, id="AMX"),
+        pytest.param({"amx_bf16"}, True, id="AMX BF16"),
+        pytest.param({"avx512_vnni", "avx2"}, False, id="AVX-512 VNNI"),
     ],
 )
 def test_avx512_bf16_or_amx_is_needed_to_multiply_in_bfloat16(flags, has_bfloat16):

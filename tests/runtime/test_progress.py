@@ -205,7 +205,7 @@ def test_the_bar_of_tqdm_gets_label_counts_and_unit(unit, is_scaled):
 
 
 def test_an_item_counts_as_finished_when_the_next_one_is_asked_for(monkeypatch):
-    shown_bars = bars.recorded(monkeypatch)
+    shown_bars = bars.record_bars(monkeypatch)
 
     counts = []
     for letter in track("abc", "read", 3, "letters"):
@@ -217,7 +217,7 @@ def test_an_item_counts_as_finished_when_the_next_one_is_asked_for(monkeypatch):
 
 def test_the_bars_of_the_data_stages_end_at_their_totals(tmp_path, monkeypatch):
     """A bar that stops below its total, or goes beyond it, would show a wrong remaining time."""
-    shown_bars = bars.recorded(monkeypatch)
+    shown_bars = bars.record_bars(monkeypatch)
     pairs = []
     for number in range(30):
         for source, target in PAIRS:

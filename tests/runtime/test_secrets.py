@@ -4,33 +4,115 @@ import pytest
 
 from bleuprint.runtime.secrets import has_secret, mask
 
-# Each line: an address and its masked form. Every secret consists of "hush" and, in some, other
-# characters inside or around it.
-FORMS = """
-http://me:hush@host:5000                         | http://***@host:5000
-http://me:hu@sh@host:5000                        | http://***@host:5000
-http://me:hu?s#h@host                            | http://***@host
-http://:hush@host                                | http://***@host
-//me:hush@host/path                              | //***@host/path
-postgresql://me:hush@host/db                     | postgresql://***@host/db
-redis://:hush@host:6379/0                        | redis://***@host:6379/0
-databricks://hush@                               | databricks://***@
-s3://AKIAHUSH:hu/sh+x@bucket/key                 | s3://***@bucket/key
-git+https://hush@github.com/a/b@main             | git+https://***@github.com/a/b@main
-sqlite:///f.db?password=hush&mode=ro             | sqlite:///f.db?password=***&mode=ro
-postgresql://host/db?user=me&sslpassword=hush    | postgresql://host/db?user=me&sslpassword=***
-mssql+pyodbc:///?odbc_connect=UID%3Dme%3BPWD%3Dhush | mssql+pyodbc:///?odbc_connect=***
-https://b.example/k?X-Amz-Credential=hush%2F1&X-Amz-Date=2&X-Amz-Signature=hush | \
-https://b.example/k?X-Amz-Credential=***&X-Amz-Date=2&X-Amz-Signature=***
-https://b.example/k?AWSAccessKeyId=hush&Signature=hu%2Bsh%3D&Expires=9 | \
-https://b.example/k?AWSAccessKeyId=***&Signature=***&Expires=9
-https://a.example/k?sv=2024&sig=hu%2Fsh&se=9     | https://a.example/k?sv=2024&sig=***&se=9
-https://c.example/k?Key-Pair-Id=hush             | https://c.example/k?Key-Pair-Id=***
-https://h.example/f?token=hush                   | https://h.example/f?token=***
-https://h.example/f?key=hush&alt=media           | https://h.example/f?key=***&alt=media
-host=h password='hu sh' user=me                  | host=h password=*** user=me
-AWS_SECRET_ACCESS_KEY=hush                       | AWS_SECRET_ACCESS_KEY=***
-"""
+# An address and its masked form. Every secret consists of "hush" and, in some, other characters
+# inside or around it.
+ADDRESSES = [
+    pytest.param(
+        "http://me:hush@host:5000",
+        "http://***@host:5000",
+        id="user and password",
+    ),
+    pytest.param(
+        "http://me:hu@sh@host:5000",
+        "http://***@host:5000",
+        id="password with @",
+    ),
+    pytest.param(
+        "http://me:hu?s#h@host",
+        "http://***@host",
+        id="password with ? and #",
+    ),
+    pytest.param(
+        "http://:hush@host",
+        "http://***@host",
+        id="password without user",
+    ),
+    pytest.param(
+        "//me:hush@host/path",
+        "//***@host/path",
+        id="no protocol",
+    ),
+    pytest.param(
+        "postgresql://me:hush@host/db",
+        "postgresql://***@host/db",
+        id="PostgreSQL",
+    ),
+    pytest.param(
+        "redis://:hush@host:6379/0",
+        "redis://***@host:6379/0",
+        id="Redis",
+    ),
+    pytest.param(
+        "databricks://hush@",
+        "databricks://***@",
+        id="Databricks",
+    ),
+    pytest.param(
+        "s3://AKIAHUSH:hu/sh+x@bucket/key",
+        "s3://***@bucket/key",
+        id="S3 key",
+    ),
+    pytest.param(
+        "git+https://hush@github.com/a/b@main",
+        "git+https://***@github.com/a/b@main",
+        id="token for Git",
+    ),
+    pytest.param(
+        "sqlite:///f.db?password=hush&mode=ro",
+        "sqlite:///f.db?password=***&mode=ro",
+        id="password of SQLite",
+    ),
+    pytest.param(
+        "postgresql://host/db?user=me&sslpassword=hush",
+        "postgresql://host/db?user=me&sslpassword=***",
+        id="password of PostgreSQL",
+    ),
+    pytest.param(
+        "mssql+pyodbc:///?odbc_connect=UID%3Dme%3BPWD%3Dhush",
+        "mssql+pyodbc:///?odbc_connect=***",
+        id="ODBC connection",
+    ),
+    pytest.param(
+        "https://b.example/k?X-Amz-Credential=hush%2F1&X-Amz-Date=2&X-Amz-Signature=hush",
+        "https://b.example/k?X-Amz-Credential=***&X-Amz-Date=2&X-Amz-Signature=***",
+        id="signature of AWS",
+    ),
+    pytest.param(
+        "https://b.example/k?AWSAccessKeyId=hush&Signature=hu%2Bsh%3D&Expires=9",
+        "https://b.example/k?AWSAccessKeyId=***&Signature=***&Expires=9",
+        id="access key of AWS",
+    ),
+    pytest.param(
+        "https://a.example/k?sv=2024&sig=hu%2Fsh&se=9",
+        "https://a.example/k?sv=2024&sig=***&se=9",
+        id="signature of Azure",
+    ),
+    pytest.param(
+        "https://c.example/k?Key-Pair-Id=hush",
+        "https://c.example/k?Key-Pair-Id=***",
+        id="key pair of CloudFront",
+    ),
+    pytest.param(
+        "https://h.example/f?token=hush",
+        "https://h.example/f?token=***",
+        id="token",
+    ),
+    pytest.param(
+        "https://h.example/f?key=hush&alt=media",
+        "https://h.example/f?key=***&alt=media",
+        id="key",
+    ),
+    pytest.param(
+        "host=h password='hu sh' user=me",
+        "host=h password=*** user=me",
+        id="settings of PostgreSQL",
+    ),
+    pytest.param(
+        "AWS_SECRET_ACCESS_KEY=hush",
+        "AWS_SECRET_ACCESS_KEY=***",
+        id="environment variable",
+    ),
+]
 WITHOUT_SECRETS = [
     "http://host:80/@x",
     "http://[::1]:80/@x",
@@ -46,22 +128,11 @@ WITHOUT_SECRETS = [
 ]
 
 
-def addresses_with_masked_forms():
-    """Return the pairs in FORMS: an address and its masked form."""
-    pairs = []
-    for line in FORMS.replace("\\\n", "").strip().split("\n"):
-        address, masked = line.split(" | ")
-        pairs.append((address.strip(), masked.strip()))
-    return pairs
-
-
-ADDRESSES = addresses_with_masked_forms()
-
-
 def test_the_table_has_more_than_eighteen_addresses_and_masked_forms_without_the_secret():
     """Otherwise the tests below would check nothing."""
     assert len(ADDRESSES) > 18
-    for _, masked in ADDRESSES:
+    for case in ADDRESSES:
+        _, masked = case.values
         assert "hush" not in masked
 
 
@@ -117,16 +188,44 @@ def test_an_address_in_an_environment_variable_is_masked_as_a_whole(address, mas
 @pytest.mark.parametrize(
     ("message", "masked"),
     [
-        ("at http://me:hu sh@host/x: down", "at http://***@host/x: down"),
-        ("http://a/x;http://b:hush@c,http://d", "http://a/x;http://***@c,http://d"),
-        ("http://b:hush@c,http://d?token=hush", "http://***@c,http://d?token=***"),
-        ("with url: /a?token=hush&b=1 (by X)", "with url: /a?token=***&b=1 (by X)"),
-        ("in header value: 'Bearer hush-hush\\n'", "in header value: 'Bearer ***\\n'"),
-        ("fatal: me:hush@host.org/x.git not found", "fatal: ***@host.org/x.git not found"),
-        ("Authorization: Bearer hush.hush-1", "Authorization: Bearer ***"),
-        ("GET /a?jsessionid=hush&x=1", "GET /a?jsessionid=***&x=1"),
+        pytest.param(
+            "at http://me:hu sh@host/x: down",
+            "at http://***@host/x: down",
+            id="password with a space",
+        ),
+        pytest.param(
+            "http://a/x;http://b:hush@c,http://d",
+            "http://a/x;http://***@c,http://d",
+            id="last of three addresses with a password",
+        ),
+        pytest.param(
+            "http://b:hush@c,http://d?token=hush",
+            "http://***@c,http://d?token=***",
+            id="password and token",
+        ),
+        pytest.param(
+            "with url: /a?token=hush&b=1 (by X)",
+            "with url: /a?token=***&b=1 (by X)",
+            id="token in a path",
+        ),
+        pytest.param(
+            "in header value: 'Bearer hush-hush\\n'",
+            "in header value: 'Bearer ***\\n'",
+            id="header value",
+        ),
+        pytest.param(
+            "fatal: me:hush@host.org/x.git not found",
+            "fatal: ***@host.org/x.git not found",
+            id="address of Git",
+        ),
+        pytest.param(
+            "Authorization: Bearer hush.hush-1",
+            "Authorization: Bearer ***",
+            id="authorization header",
+        ),
+        pytest.param("GET /a?jsessionid=hush&x=1", "GET /a?jsessionid=***&x=1", id="session"),
     ],
-)  # fmt: skip
+)
 def test_secrets_in_messages_of_libraries_are_masked(message, masked):
     """Libraries quote addresses, parts of addresses, and HTTP headers."""
     assert mask(message) == masked

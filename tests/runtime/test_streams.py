@@ -41,7 +41,7 @@ def run(main, **variables):
     return subprocess.run(command, env={**os.environ, **variables}, capture_output=True)
 
 
-@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("locale", LOCALES, ids=["ascii", "latin-1", "cp1252"])
 def test_standard_output_is_utf_8_in_any_locale(locale):
     r"""Data is written unchanged; only \udce9, a byte that is not UTF-8, must be escaped."""
     process = run(f"def main(): print({'ß日😀 ' + HOSTILE!a}, '\\udce9')", **locale)
@@ -53,6 +53,7 @@ def test_standard_output_is_utf_8_in_any_locale(locale):
 @pytest.mark.parametrize(
     ("locale", "encoding"),
     [(LOCALES[0], "ascii"), (LOCALES[1], "latin-1"), (LOCALES[2], "cp1252")],
+    ids=["ascii", "latin-1", "cp1252"],
 )
 def test_a_message_escapes_characters_that_the_locale_lacks(locale, encoding):
     """A message is written in the encoding of the terminal: ASCII has no ö, none of them has 日."""
@@ -68,14 +69,24 @@ def test_a_message_escapes_characters_that_the_locale_lacks(locale, encoding):
 @pytest.mark.parametrize(
     "main",
     [
-        "def main(): raise UserError({})",
-        "def main(): raise ValueError({})",
-        "def main(): raise OSError(28, 'No space left on device', {})",
-        "def main(): print('warning:', {}, file=sys.stderr)",
-        "def main(): warnings.warn({})",
-        "def main(): import threading; threading.Thread(target=int, args=({},)).start()",
-        "def main(): Progress('', 1, 'pairs').say({})",
-        "def main(): import argparse; argparse.ArgumentParser().error({})",
+        pytest.param("def main(): raise UserError({})", id="error of the user"),
+        pytest.param("def main(): raise ValueError({})", id="bug"),
+        pytest.param(
+            "def main(): raise OSError(28, 'No space left on device', {})",
+            id="error of the machine",
+        ),
+        pytest.param("def main(): print('warning:', {}, file=sys.stderr)", id="printed warning"),
+        pytest.param("def main(): warnings.warn({})", id="warning of Python"),
+        pytest.param(
+            "def main(): import threading; threading.Thread(target=int, args=({},)).start()",
+            id="error in a thread",
+        ),
+        pytest.param(
+            "def main(): Progress('', 1, 'pairs').say({})", id="message beside a progress bar"
+        ),
+        pytest.param(
+            "def main(): import argparse; argparse.ArgumentParser().error({})", id="wrong argument"
+        ),
     ],
 )
 def test_messages_of_every_kind_hide_passwords_and_control_characters(main):

@@ -37,6 +37,7 @@ def test_the_verb_agrees_with_the_count(number, verb):
 @pytest.mark.parametrize(
     ("items", "expected"),
     [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", 2, "c"], "a, 2 and c")],
+    ids=["no item", "one item", "two items", "three items"],
 )
 def test_the_last_two_items_are_joined_with_and(items, expected):
     assert join_with_and(items) == expected

@@ -23,10 +23,20 @@ def warnings(tmp_path):
 @pytest.mark.parametrize(
     ("equal_lines", "expected"),
     [
-        (4, {"all translations are identical to the {}": (100, 4)}),
-        (3, {"75% of the translations are identical to the {}": (75, 4)}),
-        (2, {"50% of the translations are identical to the {}": (50, 4)}),
-        (1, {}),
+        pytest.param(
+            4, {"all translations are identical to the {}": (100, 4)}, id="all lines equal"
+        ),
+        pytest.param(
+            3,
+            {"75% of the translations are identical to the {}": (75, 4)},
+            id="three of four lines equal",
+        ),
+        pytest.param(
+            2,
+            {"50% of the translations are identical to the {}": (50, 4)},
+            id="half of the lines equal",
+        ),
+        pytest.param(1, {}, id="one of four lines equal"),
     ],
 )
 @pytest.mark.parametrize("other", ["sources", "references"])

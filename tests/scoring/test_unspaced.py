@@ -49,7 +49,11 @@ def test_empty_lines_do_not_make_a_text_with_spaces_lack_words():
     assert not lacks_spaces_for_bleu([long_line, *empty_lines], "kl")
 
 
-@pytest.mark.parametrize(("text", "language"), [(TEXTS["ii"], "zh"), (TEXTS["shn"], "my")])
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [(TEXTS["ii"], "zh"), (TEXTS["shn"], "my")],
+    ids=["Yi text as Chinese", "Shan text as Burmese"],
+)
 def test_a_language_with_a_tokenizer_of_its_own_does_not_lack_words(text, language):
     """BLEU splits Chinese and Burmese into characters."""
     assert not lacks_spaces_for_bleu([text], language)

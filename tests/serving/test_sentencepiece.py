@@ -22,7 +22,7 @@ ODD_TEXT = "ba 中文 \u2028x\r\x85\x00\ufeff▁\n\n<s> ba\n"
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """Return a project whose model has been trained and has translated. Not to be changed."""
-    folder = trainings.project(
+    folder = trainings.make_project(
         tmp_path_factory.mktemp("sentencepiece"),
         units=Units(sentencepiece=SentencePiece("unigram", 310, joint=False, byte_fallback=True)),
         tokenize=Tokenize("none", lowercase=False, hyphens=False, escape=False),
@@ -33,8 +33,8 @@ def project(tmp_path_factory):
         keep_interval=0,
     )
     trainings.train(folder)
-    trainings.stage(folder, "average").check_returncode()
-    trainings.stage(folder, "translate").check_returncode()
+    trainings.run_stage(folder, "average").check_returncode()
+    trainings.run_stage(folder, "translate").check_returncode()
     return folder
 
 

@@ -214,7 +214,7 @@ def test_the_alignment_file_may_not_be_the_text_to_translate(toy, tmp_path):
 
     with text_file.open("rb") as stdin:
         process = subprocess.run(
-            processes.loaded([*COMMAND, f"--alignment={text_file}"]),
+            processes.in_loaded_python([*COMMAND, f"--alignment={text_file}"]),
             cwd=toy,
             env=environment(),
             stdin=stdin,

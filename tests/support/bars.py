@@ -20,7 +20,7 @@ class Bar:
     done: int
 
 
-def recorded(monkeypatch):
+def record_bars(monkeypatch):
     """Return a list of the bars that are shown from now on; it grows with each new bar."""
     bars = []
     show = Progress.__init__

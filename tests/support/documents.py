@@ -14,7 +14,7 @@ from bleuprint.corpus.alignment.lattice import Band, Bead
 FAULTS = ("lost", "joined", "split")
 
 
-def cut(
+def cut_into_documents(
     pairs: Sequence[tuple[str, str]], length: int, rate: float, seed: int
 ) -> tuple[list[Document], list[list[Bead]]]:
     """Cut parallel sentences into documents with faults.
@@ -80,7 +80,7 @@ def _damage(
             sides[side] = [" ".join(part) for part in parts if part]
 
 
-def whole(rows: int, columns: int) -> Band:
+def full_band(rows: int, columns: int) -> Band:
     """Return the band that contains all cells of a lattice."""
     return Band(np.zeros(rows, np.int64), np.full(rows, columns))
 

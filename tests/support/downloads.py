@@ -72,7 +72,7 @@ def read_lock(folder):
 
 def requested_ranges(host, path="/x"):
     """Return the header Range of each request for a path; None for the whole file."""
-    return [request.range for request in host.asked(path)]
+    return [request.range for request in host.requests_for(path)]
 
 
 # A program that downloads a file; its arguments are the folder of the store and the URL.

@@ -54,7 +54,7 @@ def two_hosts_up():
         yield names
 
 
-def on(host, *command):
+def command_on(host, *command):
     """Return the command line that runs a command on a host, as the same process."""
     in_namespace = ["ip", "netns", "exec", host]
     with_link = ["unshare", "--uts", "env", f"GLOO_SOCKET_IFNAME={LINK}"]
@@ -62,12 +62,12 @@ def on(host, *command):
     return [*in_namespace, *with_link, *with_host_name, *command]
 
 
-def cut(host):
+def cut_link(host):
     """Cut the link between the hosts."""
     subprocess.run(["ip", "-n", host, "link", "set", LINK, "down"], check=True)
 
 
-def processes(host):
+def processes_on(host):
     """Return the command lines of a host's processes by process id."""
     listed = subprocess.run(["ip", "netns", "pids", host], stdout=subprocess.PIPE, text=True)
     commands = {}
@@ -80,6 +80,6 @@ def processes(host):
 
 def kill_all(host):
     """Kill the processes of a host; its kernel still closes their connections."""
-    for pid in processes(host):
+    for pid in processes_on(host):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

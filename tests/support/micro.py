@@ -182,7 +182,7 @@ class Project:
 
     def repro(self) -> list[str]:
         """Run `dvc repro`; return the stages that it ran, in order."""
-        return ran(self.run("dvc", "repro"))
+        return stages_in_output(self.run("dvc", "repro"))
 
     def snakemake(self, *arguments: str, status: int = 0) -> str:
         """Run Snakemake on two cores with some arguments; return what it prints.
@@ -193,11 +193,11 @@ class Project:
         """
         return self.run("snakemake", "-c2", *arguments, status=status)
 
-    def changed(self) -> set[str]:
+    def changed_stages(self) -> set[str]:
         """Return the stages that `dvc status` reports as changed."""
         return set(changed_stages(self.root))
 
-    def mend(self) -> None:
+    def repair_dvc_files(self) -> None:
         """Repair DVC's files if a killed process left half of one: do what the messages say.
 
         DVC's message names the file of locks, and ours the file dvc.lock; they are removed.
@@ -208,12 +208,12 @@ class Project:
         except ValueError:
             locks.unlink()
         try:
-            self.changed()
+            self.changed_stages()
         except UserError as error:
             assert re.search("git checkout dvc.lock|rm dvc.lock", str(error)), error
             (self.root / "dvc.lock").unlink()
 
-    def recorded(self) -> set[str]:
+    def recorded_stages(self) -> set[str]:
         """Return the names of the stages in dvc.lock, whose outputs DVC knows."""
         from dvc.utils.serialize import load_yaml
 
@@ -278,7 +278,7 @@ def kill(process: "subprocess.Popen[str]", signal_: int = signal.SIGKILL) -> Non
         os.killpg(process.pid, signal_)
 
 
-def ran(output: str) -> list[str]:
+def stages_in_output(output: str) -> list[str]:
     """Return the stages that DVC ran, from the lines "Running stage 'NAME'" in its output."""
     prefix = "Running stage '"
     stages = []

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from processes import loaded
+from processes import in_loaded_python
 
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run")
 
@@ -97,7 +97,7 @@ def start_group(
         environment[name] = str(value)
     command = [*(starter or [sys.executable]), "command.py"]
     if preloaded and command[0] == sys.executable:
-        command = loaded(command)
+        command = in_loaded_python(command)
     return subprocess.Popen(
         command,
         cwd=folder,

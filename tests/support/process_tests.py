@@ -13,9 +13,9 @@ from types import ModuleType
 # Modules and packages: a class imported from `multiprocessing` is of `multiprocessing.context`.
 _STARTERS = {"subprocess", "multiprocessing"}
 _FOLDERS = {"faults", "integration"}
-# Fixtures that give their tests the mark, also by way of another fixture. `made_once` makes
+# Fixtures that give their tests the mark, also by way of another fixture. `shared_folder` makes
 # the folders that tests share because they take long to make.
-_FIXTURES = {"made_once", "browser", "mlserver", "cluster", "two_hosts"}
+_FIXTURES = {"shared_folder", "browser", "mlserver", "cluster", "two_hosts"}
 _SUPPORT = Path(__file__).parent
 
 

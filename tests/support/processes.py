@@ -42,7 +42,7 @@ def run(command, cwd, env=None, input=b""):
     """
     variables = os.environ if env is None else env
     done = subprocess.run(
-        loaded(command),
+        in_loaded_python(command),
         cwd=cwd,
         env={"OMP_NUM_THREADS": "1", **reexec.VARIABLES, **variables},
         input=input,
@@ -91,7 +91,7 @@ def on_terminal(command, cwd=None, env=None):
     return text.decode()
 
 
-def loaded(command):
+def in_loaded_python(command):
     """Return a command of Python with the interpreter that has loaded the package."""
     assert command[0] == sys.executable
     return [f"{warm.folder('package')}/python", *command[1:]]

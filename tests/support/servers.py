@@ -11,20 +11,20 @@ from urllib.parse import urlsplit
 
 
 @dataclass
-class Seen:
+class Request:
     """A request that a host received.
 
     Attributes:
         path: The path of its address.
         range: The header `Range`; None without one.
         headers: All headers.
-        sent: How many bytes of a body were sent in response.
+        sent_bytes: How many bytes of a body were sent in response.
     """
 
     path: str
     range: str | None
     headers: dict
-    sent: int = 0
+    sent_bytes: int = 0
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Host(http.server.ThreadingHTTPServer):
         pages: The pages by path.
         script: By path, the next responses, which come before the page, one for each request. A
             response is a function of the handler and the page, such as the ones below.
-        seen: The requests so far.
+        requests: The requests so far.
         prefix: The address of the server.
     """
 
@@ -58,7 +58,7 @@ class Host(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.pages = {}
         self.script = {}
-        self.seen = []
+        self.requests = []
         self.prefix = f"http://127.0.0.1:{self.server_address[1]}"
 
     def put(self, path, body, ranges=True, **headers):
@@ -74,9 +74,9 @@ class Host(http.server.ThreadingHTTPServer):
         """Return the address of a path."""
         return f"{self.prefix}{path}"
 
-    def asked(self, path):
+    def requests_for(self, path):
         """Return the requests for a path so far."""
-        return [seen for seen in self.seen if seen.path == path]
+        return [request for request in self.requests if request.path == path]
 
 
 def _header_names(headers):
@@ -89,8 +89,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         """Send the next response of the script, or the page, or 404."""
-        self.seen = Seen(self.path, self.headers["Range"], dict(self.headers))
-        self.server.seen.append(self.seen)
+        self.recorded_request = Request(self.path, self.headers["Range"], dict(self.headers))
+        self.server.requests.append(self.recorded_request)
         script = self.server.script.get(self.path)
         page = self.server.pages.get(self.path)
         try:
@@ -113,7 +113,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def body(self, data):
         """Send bytes of the body, and count them."""
         # Counted first: once the client has all bytes, the test may read the number at once.
-        self.seen.sent += len(data)
+        self.recorded_request.sent_bytes += len(data)
         self.wfile.write(data)
 
     def log_message(self, *_):
@@ -141,7 +141,7 @@ def serve(handler, page, limit=None):
     handler.body(page.body[start:][:limit])
 
 
-def cut(count):
+def break_off_after(count):
     """Return a response of the first `count` bytes, after which the connection is closed."""
     return lambda handler, page: serve(handler, page, count)
 
@@ -216,7 +216,7 @@ class Proxy(http.server.ThreadingHTTPServer):
 
     Attributes:
         host: The host.
-        asked: The addresses of the requests so far.
+        requested_addresses: The addresses of the requests so far.
         url: The address of the proxy.
     """
 
@@ -224,7 +224,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         """Listen on a free port of the loopback interface."""
         super().__init__(("127.0.0.1", 0), _Relay)
         self.host = host
-        self.asked = []
+        self.requested_addresses = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -233,7 +233,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         """Request the path from the host, and pass on its response."""
-        self.server.asked.append(self.path)
+        self.server.requested_addresses.append(self.path)
         connection = http.client.HTTPConnection(*self.server.host.server_address)
         connection.request("GET", urlsplit(self.path).path, headers=dict(self.headers))
         answer = connection.getresponse()
@@ -246,7 +246,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
 
     def do_CONNECT(self):
         """Refuse a tunnel."""
-        self.server.asked.append(self.path)
+        self.server.requested_addresses.append(self.path)
         self.send_error(403)
 
     def log_message(self, *_):

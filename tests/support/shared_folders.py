@@ -22,7 +22,7 @@ class SharedFolders:
         self._base = base
         self._states_when_made = {}
 
-    def made(self, name, make):
+    def folder(self, name, make):
         """Return the folder with a name.
 
         Args:

@@ -31,11 +31,11 @@ from bleuprint.training.trainer import Trainer
 from corpora import TOKENIZE
 from params import corpus_entry, write_resolved
 from prepared import prepare
-from processes import loaded, run
+from processes import in_loaded_python, run
 from root import ROOT
 
 STAGES = ROOT / "stages"
-ALONE = Group(0, 1, torch.device("cpu"))
+ONE_PROCESS = Group(0, 1, torch.device("cpu"))
 WORDS = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
 
 
@@ -48,11 +48,11 @@ def toy_pairs(count, seed):
     pairs = []
     for _ in range(count):
         words = [rng.choice(WORDS) for _ in range(rng.randint(2, 6))]
-        pairs.append((" ".join(words), translated(words)))
+        pairs.append((" ".join(words), translate_words(words)))
     return pairs
 
 
-def translated(words):
+def translate_words(words):
     """Translate a toy sentence: write its words from last to first, in capitals.
 
     Words that end in "a" or "e" have the article SE, so that targets are longer than sources. Words
@@ -75,12 +75,12 @@ def mirrored_pairs(count, seed):
     return pairs
 
 
-def merges(count, joint=True):
+def bpe_units(count, joint=True):
     """Return the settings of byte-pair encoding with `count` merges."""
     return Units(bpe=Bpe(count, joint, threshold=0))
 
 
-def project(
+def make_project(
     root, pairs=None, units=None, test=None, tokenize=TOKENIZE, pairs_of=toy_pairs, **train
 ):
     """Make a project in which `stages/train.py micro toy 1` can run.
@@ -96,11 +96,11 @@ def project(
     """
     held_out = pairs_of(40, 2)
     sets = {"train": pairs or pairs_of(600, 1), "valid": held_out, "test.x": test or held_out}
-    units = units or merges(60)
+    units = units or bpe_units(60)
     prepared = prepare(root / "prepared", sets, units=units, tokenize=tokenize)
-    for stage in ("binary", "split", "tokens"):
-        (root / "data" / stage).mkdir(parents=True)
-        (prepared.root / stage).rename(root / "data" / stage / "toy")
+    for run_stage in ("binary", "split", "tokens"):
+        (root / "data" / run_stage).mkdir(parents=True)
+        (prepared.root / run_stage).rename(root / "data" / run_stage / "toy")
     write_params(root, units, tokenize, **train)
     write_graph(root)
     return root
@@ -130,7 +130,7 @@ def write_params(root, units=None, tokenize=TOKENIZE, **train):
         "target": {"path": "inputs/a.en"},
     }
     text = {"a": text_a}
-    units = units or merges(60)
+    units = units or bpe_units(60)
     corpus = corpus_entry(
         "de",
         "en",
@@ -178,7 +178,7 @@ def start(root, processes=1, system="micro", cold=False):
     """
     command = [sys.executable, str(STAGES / "train.py"), system, "toy", "1"]
     return subprocess.Popen(
-        command if cold else loaded(command),
+        command if cold else in_loaded_python(command),
         cwd=root,
         env={**reexec.VARIABLES, **environment(processes), **without_mlflow(root)},
         stdout=subprocess.PIPE,
@@ -198,7 +198,7 @@ def without_mlflow(root):
 def train(root, processes=1, status=0):
     """Run the train stage to its end and return its output."""
     if processes == 1:
-        done = stage(root, "train")
+        done = run_stage(root, "train")
         output = f"{done.stdout.decode()}{done.stderr.decode()}"
         actual_status = done.returncode
     else:
@@ -209,21 +209,21 @@ def train(root, processes=1, status=0):
     return output
 
 
-def stage(root, name):
+def run_stage(root, name):
     """Run a stage of the toy project, such as `train`, and return the ended process."""
     command = [sys.executable, str(STAGES / f"{name}.py"), "micro", "toy", "1"]
     return run(command, root, {**environment(), **without_mlflow(root)})
 
 
-def translator(root):
+def make_translator(root):
     """Make a toy project, train its system and translate its test set."""
-    train(project(root, pairs_of=mirrored_pairs, keep_last=2, keep_best=0, keep_interval=0))
+    train(make_project(root, pairs_of=mirrored_pairs, keep_last=2, keep_best=0, keep_interval=0))
     for name in ("average", "translate"):
-        stage(root, name).check_returncode()
+        run_stage(root, name).check_returncode()
     return root
 
 
-def fresh(trained, root):
+def untrained_copy(trained, root):
     """Make an untrained copy of a project, and return its folder."""
     shutil.copytree(trained / "data", root / "data")
     shutil.copy(trained / "params.yaml", root / "params.yaml")
@@ -268,9 +268,9 @@ def train_here(job, work, observer=None):
     """
     fingerprints = Fingerprints.from_job(job)
     folder = work / ".".join(map(str, job.run))
-    check_training(job, fingerprints, ALONE)
+    check_training(job, fingerprints, ONE_PROCESS)
     folder.mkdir(parents=True, exist_ok=True)
-    trainer = Trainer(job, ALONE, folder, fingerprints, observer or Observer())
+    trainer = Trainer(job, ONE_PROCESS, folder, fingerprints, observer or Observer())
     trainer.run()
     return TrainingHere(folder, trainer.state, fingerprints)
 
@@ -286,7 +286,7 @@ def new_train_step(corpus, settings, **model_settings):
     torch.manual_seed(3)
     vocabulary_size = len(corpus.segmentation("de").vocabulary)
     model = Transformer(systems.model(**model_settings), vocabulary_size, vocabulary_size)
-    return TrainStep(model, settings, 1, ALONE)
+    return TrainStep(model, settings, 1, ONE_PROCESS)
 
 
 def checkpoints(root):

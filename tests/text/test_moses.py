@@ -165,6 +165,7 @@ FRENCH_EXAMPLE = ("L'ami d'Anne n'a qu'un vélo.", "L' ami d' Anne n' a qu' un v
 @pytest.mark.parametrize(
     ("language", "sentence", "tokens"),
     [("de", *GERMAN_EXAMPLE), ("en", *ENGLISH_EXAMPLE), ("fr", *FRENCH_EXAMPLE)],
+    ids=["German", "English", "French"],
 )
 def test_a_sentence_is_split_into_tokens(language, sentence, tokens):
     tokenizer = Moses(language, splits_at_hyphens=False, escapes_xml=False)
@@ -173,7 +174,9 @@ def test_a_sentence_is_split_into_tokens(language, sentence, tokens):
 
 
 @pytest.mark.parametrize(
-    ("language", "sentence", "tokens"), [("de", *GERMAN_EXAMPLE), ("fr", *FRENCH_EXAMPLE)]
+    ("language", "sentence", "tokens"),
+    [("de", *GERMAN_EXAMPLE), ("fr", *FRENCH_EXAMPLE)],
+    ids=["German", "French"],
 )
 def test_tokens_are_joined_to_the_sentence(language, sentence, tokens):
     tokenizer = Moses(language, splits_at_hyphens=False, escapes_xml=False)
@@ -245,8 +248,10 @@ def test_sacremoses_fails_at_a_czech_hyphen_after_an_apostrophe():
 @pytest.mark.parametrize(
     ("tokens", "sentence"),
     [
-        (["x", "a'", "-", "li"], "x a'-li"),
-        (["a&apos;", "–", "Mailu", "-", "li"], "a'–Mailu - li"),
+        pytest.param(["x", "a'", "-", "li"], "x a'-li", id="apostrophe before the hyphen"),
+        pytest.param(
+            ["a&apos;", "–", "Mailu", "-", "li"], "a'–Mailu - li", id="escaped apostrophe and dash"
+        ),
     ],
 )
 def test_czech_hyphens_after_an_apostrophe_are_joined(tokens, sentence):

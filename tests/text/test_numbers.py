@@ -120,20 +120,21 @@ def test_each_number_of_a_text_has_a_list_of_readings(text, readings):
 @pytest.mark.parametrize(
     ("number", "readings"),
     [
-        ("1 000", [("1000",), ("1", "0")]),
-        (
+        pytest.param("1 000", [("1000",), ("1", "0")], id="thousands"),
+        pytest.param(
             "1 200.5",
             [("1200", ".5"), ("1200", "5"), ("1", "200", ".5"), ("1", "200", "5")],
+            id="thousands and a fraction",
         ),
-        (".3", [("0", ".3"), ("3",)]),
-        ("3.05", [("3", ".05")]),
-        ("03.05", [("3", ".05"), ("3", "5")]),
-        ("3/10", [("3", "10"), ("0", ".3")]),
-        ("1/3", [("1", "3")]),
-        ("5/5", [("5", "5")]),
-        ("0/5", [("0", "5")]),
-        ("2 3/8", [("2", "3", "8"), ("2", ".375")]),
-        (
+        pytest.param(".3", [("0", ".3"), ("3",)], id="fraction"),
+        pytest.param("3.05", [("3", ".05")], id="decimal"),
+        pytest.param("03.05", [("3", ".05"), ("3", "5")], id="date or decimal"),
+        pytest.param("3/10", [("3", "10"), ("0", ".3")], id="fraction or date"),
+        pytest.param("1/3", [("1", "3")], id="fraction with a repeating decimal"),
+        pytest.param("5/5", [("5", "5")], id="fraction of 1"),
+        pytest.param("0/5", [("0", "5")], id="fraction of 0"),
+        pytest.param("2 3/8", [("2", "3", "8"), ("2", ".375")], id="whole number and fraction"),
+        pytest.param(
             "03.10.20",
             [
                 ("3", "10", "20"),
@@ -142,15 +143,18 @@ def test_each_number_of_a_text_has_a_list_of_readings(text, readings):
                 ("2003", "10", "20"),
                 ("1903", "10", "20"),
             ],
+            id="date with a short year",
         ),
-        ("3.10.2020", [("3", "10", "2020")]),
-        ("9:05:00", [("9", ".05"), ("9", "5"), ("9", "5", "0")]),
-        ("9:05:07", [("9", "5", "7")]),
-        ("12 am", [("12",), ("0",)]),
-        ("12 pm", [("12",), ("12",)]),
-        ("13 pm", [("13",), ("13",)]),
-        ("123 pm", [("123",)]),
-        ("030 123456", [("30123456",), ("30", "123456")]),
+        pytest.param("3.10.2020", [("3", "10", "2020")], id="date with a long year"),
+        pytest.param(
+            "9:05:00", [("9", ".05"), ("9", "5"), ("9", "5", "0")], id="time with empty seconds"
+        ),
+        pytest.param("9:05:07", [("9", "5", "7")], id="time with seconds"),
+        pytest.param("12 am", [("12",), ("0",)], id="midnight"),
+        pytest.param("12 pm", [("12",), ("12",)], id="noon"),
+        pytest.param("13 pm", [("13",), ("13",)], id="hour above 12"),
+        pytest.param("123 pm", [("123",)], id="number above 24"),
+        pytest.param("030 123456", [("30123456",), ("30", "123456")], id="telephone number"),
     ],
 )
 def test_a_number_has_all_these_readings(number, readings):

@@ -39,24 +39,52 @@ def tokenize_and_join(sentence, language, hyphens=False, escape=False):
     [
         # The apostrophe belongs to the word before it in French, Italian, Catalan and Irish, and to
         # the word after it in English.
-        ("fr", "L’ami d’Anne, aujourd'hui.", "L’ ami d’ Anne , aujourd' hui ."),
-        ("ca", "L'home d’aquí.", "L' home d’ aquí ."),
-        ("ga", "D'ith b’fhéidir.", "D' ith b’ fhéidir ."),
-        ("en", "It’s the dogs’ don't.", "It ’s the dogs ’ don 't ."),
-        ("de", "Wie geht’s, Käpt'n?", "Wie geht’s , Käpt'n ?"),
-        ("uk", "П’ять слів.", "П’ять слів ."),
-        ("en", "See http://a.b/c?d, (x@y.org).", "See http://a.b/c?d , ( x@y.org ) ."),
-        ("en", '"%(count)s" of {n} at 9:15.', '" %(count)s " of {n} at 9:15 .'),
-        ("de", "„Ja“, »nein«, 1/2 … 5 €", "„ Ja “ , » nein « , 1/2 ␠… 5 €"),
-        ("ar", "نعم، لا؟ نعم ، لا", "نعم ، لا ؟ نعم ␠، لا"),
-        ("hi", "यह है। वह है ।", "यह है । वह है ␠।"),
-        ("fr", "Non! «Oui» ?", "Non ! « Oui » ?"),
+        pytest.param(
+            "fr",
+            "L’ami d’Anne, aujourd'hui.",
+            "L’ ami d’ Anne , aujourd' hui .",
+            id="French apostrophes",
+        ),
+        pytest.param("ca", "L'home d’aquí.", "L' home d’ aquí .", id="Catalan apostrophes"),
+        pytest.param("ga", "D'ith b’fhéidir.", "D' ith b’ fhéidir .", id="Irish apostrophes"),
+        pytest.param(
+            "en", "It’s the dogs’ don't.", "It ’s the dogs ’ don 't .", id="English apostrophes"
+        ),
+        pytest.param("de", "Wie geht’s, Käpt'n?", "Wie geht’s , Käpt'n ?", id="German apostrophes"),
+        pytest.param("uk", "П’ять слів.", "П’ять слів .", id="Ukrainian apostrophe"),
+        pytest.param(
+            "en",
+            "See http://a.b/c?d, (x@y.org).",
+            "See http://a.b/c?d , ( x@y.org ) .",
+            id="address and e-mail",
+        ),
+        pytest.param(
+            "en",
+            '"%(count)s" of {n} at 9:15.',
+            '" %(count)s " of {n} at 9:15 .',
+            id="placeholders and time",
+        ),
+        pytest.param(
+            "de",
+            "„Ja“, »nein«, 1/2 … 5 €",
+            "„ Ja “ , » nein « , 1/2 ␠… 5 €",
+            id="German quotation marks",
+        ),
+        pytest.param("ar", "نعم، لا؟ نعم ، لا", "نعم ، لا ؟ نعم ␠، لا", id="Arabic punctuation"),
+        pytest.param("hi", "यह है। वह है ।", "यह है । वह है ␠।", id="Hindi danda"),
+        pytest.param(
+            "fr", "Non! «Oui» ?", "Non ! « Oui » ?", id="French without spaces before marks"
+        ),
         # French has spaces inside quotation marks and before ! and ?, but not before an ellipsis.
-        ("fr", "Ah … « Oui » ! » ?", "Ah ␠… « Oui » ! » ?"),
-        ("nl", "Het kost €5", "Het kost € 5"),
-        ("en", "Rock ＇n＇ roll", "Rock ＇ n ＇ roll"),
-        ("en", "a,b", "a , b"),
-        ("it", "Un po' di l'uno po' di", "Un po'␠ di l' uno po ' di"),
+        pytest.param(
+            "fr", "Ah … « Oui » ! » ?", "Ah ␠… « Oui » ! » ?", id="French with spaces before marks"
+        ),
+        pytest.param("nl", "Het kost €5", "Het kost € 5", id="euro before the amount"),
+        pytest.param("en", "Rock ＇n＇ roll", "Rock ＇ n ＇ roll", id="full-width apostrophes"),
+        pytest.param("en", "a,b", "a , b", id="comma without a space"),
+        pytest.param(
+            "it", "Un po' di l'uno po' di", "Un po'␠ di l' uno po ' di", id="Italian apostrophes"
+        ),
     ],
 )
 def test_a_sentence_is_split_into_these_tokens(language, sentence, tokens):
@@ -102,36 +130,54 @@ def test_a_sentence_of_difficult_words_is_read_back(language, escape, template, 
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("en", '5" and 6" pipes, “so” ‘so’ and "so".'),
-        ("en", "Rock ’n’ roll in the ’90s: ’tis goin’ on."),
-        ("it", "Un po' di pane"),
-        ("it", "La 'ndrangheta"),
-        ("de", "Hans' Auto, „so“, ‚so‘ und »so«; 5 € und 5€"),
-        ("sv", "Han sa ”ja” och ”nej”."),
-        ("cs", "V roce 1990 bylo 5."),
-        ("cs", "Máš-li e-mail, a'-li"),
-        ("fr", "L'« ami » d’Anne : 5 € et 1/2 !"),
-        ("es", "¿Sí? —¡No! «Tal vez…»"),
-        ("hy", "Ո՞վ է «նա»։ Չգիտե՜մ։"),
-        ("en", "<a href=\"x y\" class='z'> {{ name }} </a>"),
+        pytest.param("en", '5" and 6" pipes, “so” ‘so’ and "so".', id="inches and quotation marks"),
+        pytest.param(
+            "en",
+            "Rock ’n’ roll in the ’90s: ’tis goin’ on.",
+            id="English apostrophes at the start of words",
+        ),
+        pytest.param("it", "Un po' di pane", id="Italian apostrophe at a word's end"),
+        pytest.param("it", "La 'ndrangheta", id="Italian apostrophe at a word's start"),
+        pytest.param(
+            "de",
+            "Hans' Auto, „so“, ‚so‘ und »so«; 5 € und 5€",
+            id="German quotation marks and amounts",
+        ),
+        pytest.param("sv", "Han sa ”ja” och ”nej”.", id="Swedish quotation marks"),
+        pytest.param("cs", "V roce 1990 bylo 5.", id="Czech year"),
+        pytest.param("cs", "Máš-li e-mail, a'-li", id="Czech hyphens"),
+        pytest.param(
+            "fr", "L'« ami » d’Anne : 5 € et 1/2 !", id="French quotation marks with spaces"
+        ),
+        pytest.param("es", "¿Sí? —¡No! «Tal vez…»", id="Spanish opening marks"),
+        pytest.param("hy", "Ո՞վ է «նա»։ Չգիտե՜մ։", id="Armenian marks"),
+        pytest.param("en", "<a href=\"x y\" class='z'> {{ name }} </a>", id="HTML and placeholder"),
         # Several apostrophes that are no pairs of quotation marks.
-        ("it", "Va' a casa, un po' di acqua e un po' d'uva."),
-        ("it", "Un po’ negli anni ’60."),
-        ("ca", "D'un po' a l'altre po' hi ha."),
-        ("en", "'Twas the night and 'tis the day, the dogs' and the cats'."),
-        ("en", "Get ’em and then get 'em again in the '90s."),
-        ("nl", "Het kost € 5,50 of 6 €."),
-        ("hi", "यह ₹ 500 का है।"),
-        ("es", "« Hola » dijo, «sí»."),
-        ("fr", "100%% et %d %% de l’eau"),
+        pytest.param(
+            "it", "Va' a casa, un po' di acqua e un po' d'uva.", id="Italian, three apostrophes"
+        ),
+        pytest.param("it", "Un po’ negli anni ’60.", id="Italian, a decade"),
+        pytest.param("ca", "D'un po' a l'altre po' hi ha.", id="Catalan, four apostrophes"),
+        pytest.param(
+            "en",
+            "'Twas the night and 'tis the day, the dogs' and the cats'.",
+            id="English, four apostrophes",
+        ),
+        pytest.param("en", "Get ’em and then get 'em again in the '90s.", id="English, a decade"),
+        pytest.param("nl", "Het kost € 5,50 of 6 €.", id="Dutch amounts"),
+        pytest.param("hi", "यह ₹ 500 का है।", id="rupees"),
+        pytest.param("es", "« Hola » dijo, «sí».", id="two styles of Spanish quotation marks"),
+        pytest.param("fr", "100%% et %d %% de l’eau", id="percent signs"),
         # Marks between which sacremoses would remove a space.
-        ("ru", "1 “ 's"),
-        ("cs", "„ ',ß"),
+        pytest.param("ru", "1 “ 's", id="Russian quotation mark and 's"),
+        pytest.param("cs", "„ ',ß", id="Czech quotation mark and ß"),
         # The token @-@ of a split hyphen, here as text.
-        ("en", "@-@"),
-        ("en", "a @-@ well-known @-@, (@-@) and x@-@y @-@."),
-        ("fr", "l’@-@ est « @-@ » ?"),
-        ("cs", "1990 @-@ li"),
+        pytest.param("en", "@-@", id="token of a split hyphen"),
+        pytest.param(
+            "en", "a @-@ well-known @-@, (@-@) and x@-@y @-@.", id="tokens of split hyphens"
+        ),
+        pytest.param("fr", "l’@-@ est « @-@ » ?", id="French, tokens of split hyphens"),
+        pytest.param("cs", "1990 @-@ li", id="Czech, token of a split hyphen"),
     ],
 )
 def test_a_sentence_with_difficult_punctuation_is_read_back(language, sentence):

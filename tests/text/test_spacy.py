@@ -61,6 +61,7 @@ def test_tokens_equal_those_of_spacy(language):
         ("de", " Ein  Hund\u00a0.\r", ["Ein", "Hund", "."]),
         ("th", "สวัสดี ครับ", ["สวัสดี", "ครับ"]),
     ],
+    ids=["German", "Thai"],
 )
 def test_white_space_is_removed_from_the_tokens(language, sentence, tokens):
     """The library makes tokens of repeated spaces, and of spaces at the start."""
@@ -98,10 +99,24 @@ def test_vocabularies_of_multi30k_have_the_sizes_of_a_published_course(language,
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("en", "It's the dog's well-known ball, isn't it? They’ve (all) said: \"No!\""),
-        ("en", "He said 5% and/or nothing at all; don't ask."),
-        ("de", "Der „Hund“ (braun), ein T-Shirt - und/oder Katzen: läuft er?"),
-        ("fr", "L'homme et la femme, un tee-shirt, et c'est l'été."),
+        pytest.param(
+            "en",
+            "It's the dog's well-known ball, isn't it? They’ve (all) said: \"No!\"",
+            id="English apostrophes and quotation marks",
+        ),
+        pytest.param(
+            "en",
+            "He said 5% and/or nothing at all; don't ask.",
+            id="English percent sign and slash",
+        ),
+        pytest.param(
+            "de",
+            "Der „Hund“ (braun), ein T-Shirt - und/oder Katzen: läuft er?",
+            id="German quotation marks and hyphens",
+        ),
+        pytest.param(
+            "fr", "L'homme et la femme, un tee-shirt, et c'est l'été.", id="French apostrophes"
+        ),
     ],
 )
 def test_tokens_are_joined_to_the_sentence(language, sentence):

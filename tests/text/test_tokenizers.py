@@ -49,7 +49,9 @@ def test_moses_with_the_option_hyphens_does_not_escape():
 
 
 @pytest.mark.parametrize(
-    ("language", "tokens"), [("en", ["d", "'accord"]), ("fr", ["d'", "accord"])]
+    ("language", "tokens"),
+    [("en", ["d", "'accord"]), ("fr", ["d'", "accord"])],
+    ids=["English", "French"],
 )
 def test_moses_splits_apostrophes_by_the_rules_of_the_language(language, tokens):
     assert tokenizer("moses", language).tokenize("d'accord") == tokens

@@ -89,11 +89,13 @@ def test_number_signs_and_emoji_are_kept(function, text):
 @pytest.mark.parametrize(
     ("language", "text", "lower"),
     [
-        ("tr", "İzmir ISPARTA IŞIK I\u0307Y\u0130", "izmir ısparta ışık iyi"),
-        ("az", "QIRMIZI İLƏ", "qırmızı ilə"),
-        ("aze", "I", "ı"),
-        ("de", "ISPARTA", "isparta"),
-        ("en", "\u0130zmir", "i\u0307zmir"),
+        pytest.param(
+            "tr", "İzmir ISPARTA IŞIK I\u0307Y\u0130", "izmir ısparta ışık iyi", id="Turkish"
+        ),
+        pytest.param("az", "QIRMIZI İLƏ", "qırmızı ilə", id="Azerbaijani"),
+        pytest.param("aze", "I", "ı", id="Azerbaijani, three letters"),
+        pytest.param("de", "ISPARTA", "isparta", id="German"),
+        pytest.param("en", "\u0130zmir", "i\u0307zmir", id="English"),
     ],
 )
 def test_each_language_is_lowercased_by_its_own_rules(language, text, lower):
@@ -112,26 +114,30 @@ def test_replace_white_space_makes_each_white_space_a_space():
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("Il dort\u00a0!", "Il dort !"),  # French has a no-break space before !.
-        ("ein\u1680Mann", "ein Mann"),
-        ("ein Mann", "Ein MANN."),
-        ("die Straße", "DIE STRASSE"),
-        ("\ufb01n", "fin"),
-        ("a\u0308ndern", "\u00e4ndern"),
-        ("„Ja“, sagte sie …", "ja sagte sie"),
-        ("  a\u200b - b ", "a b"),
-        ("Zu\u00adkunft", "Zukunft"),
-        ("a\u2060\u0308ndern", "\u00e4ndern"),
-        ("\ufeffOui\u200f!", "oui"),
-        ("١٢\u06dd", "١٢"),
-        (f"Go {FLAG_OF_ENGLAND}!", "go"),
-        ("3€", "3 €"),
-        ("geht\u00b4s so dass", "geht's sodass"),
-        ("\u210caus", "haus"),  # NFKC makes it the capital H, which is then lowercased.
-        ("a + b", "a+b"),
-        ("!…", "!..."),
-        ("?\u200b!", "? !"),
-        (" ?  !", "? !"),
+        pytest.param(
+            "Il dort\u00a0!", "Il dort !", id="no-break space"
+        ),  # French has a no-break space before !.
+        pytest.param("ein\u1680Mann", "ein Mann", id="Ogham space"),
+        pytest.param("ein Mann", "Ein MANN.", id="capitals and full stop"),
+        pytest.param("die Straße", "DIE STRASSE", id="ß as SS"),
+        pytest.param("\ufb01n", "fin", id="ligature"),
+        pytest.param("a\u0308ndern", "\u00e4ndern", id="composed letter"),
+        pytest.param("„Ja“, sagte sie …", "ja sagte sie", id="quotation marks and ellipsis"),
+        pytest.param("  a\u200b - b ", "a b", id="zero-width space and hyphen"),
+        pytest.param("Zu\u00adkunft", "Zukunft", id="soft hyphen"),
+        pytest.param("a\u2060\u0308ndern", "\u00e4ndern", id="word joiner inside a letter"),
+        pytest.param("\ufeffOui\u200f!", "oui", id="byte order mark"),
+        pytest.param("١٢\u06dd", "١٢", id="Arabic number sign"),
+        pytest.param(f"Go {FLAG_OF_ENGLAND}!", "go", id="flag"),
+        pytest.param("3€", "3 €", id="currency sign"),
+        pytest.param("geht\u00b4s so dass", "geht's sodass", id="acute accent as apostrophe"),
+        pytest.param(
+            "\u210caus", "haus", id="script capital"
+        ),  # NFKC makes it the capital H, which is then lowercased.
+        pytest.param("a + b", "a+b", id="plus sign"),
+        pytest.param("!…", "!...", id="ellipsis as three points"),
+        pytest.param("?\u200b!", "? !", id="zero-width space between marks"),
+        pytest.param(" ?  !", "? !", id="spaces between marks"),
     ],
 )
 def test_sentences_that_differ_in_case_punctuation_or_encoding_compare_equal(first, second):

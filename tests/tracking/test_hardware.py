@@ -212,7 +212,9 @@ def test_the_flops_by_time_come_from_the_paper_and_the_utilization_from_data_she
         assert cost.mfu == round(10**12 / possible_flops, 4)
 
 
-@pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
+@pytest.mark.parametrize(
+    "change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}], ids=" ".join
+)
 def test_a_training_that_was_resumed_on_another_machine_has_no_cost_in_flops(change):
     """How much of the 100 seconds each machine took is unknown."""
     first_machine = describe_gpu_machine()
@@ -227,7 +229,9 @@ def test_a_training_that_was_resumed_on_another_machine_has_no_cost_in_flops(cha
     assert cost.mfu is None
 
 
-@pytest.mark.parametrize("change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}])
+@pytest.mark.parametrize(
+    "change", [{"device": "Other CPU"}, {"threads": 99}, {"processes": 5}], ids=" ".join
+)
 def test_the_cost_names_both_machines_where_they_differ(change):
     """A field that differs contains both values, such as "Tesla P100 + Other CPU"."""
     first_machine = describe_gpu_machine()

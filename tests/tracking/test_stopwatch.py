@@ -9,7 +9,7 @@ from bleuprint.tracking import stopwatch
 from bleuprint.tracking.stopwatch import Stopwatch
 from bleuprint.training import trainer
 from bleuprint.training.observer import Observer
-from trainings import job_in, project, train_here
+from trainings import job_in, make_project, train_here
 
 # Seconds on the clock of the test: an update first waits for its data, and then computes.
 WAIT_SECONDS = 1.0
@@ -82,7 +82,7 @@ def measured_training(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         clock = install_clock(patch)
         slow_down_loading(patch, clock)
-        job = job_in(project(folder, max_updates=12, validate_interval=4), patch)
+        job = job_in(make_project(folder, max_updates=12, validate_interval=4), patch)
         observer = MeasuringObserver(folder, clock)
         _, state, _ = train_here(job, folder / "work", observer)
     return observer, state

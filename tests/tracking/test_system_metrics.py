@@ -17,7 +17,7 @@ from bleuprint.tracking.tracker import Tracker
 from bleuprint.tracking.training_log import TrainingLog
 from bleuprint.training.fingerprints import Fingerprints
 from mlservers import history, runs_in
-from trainings import job_in, project, train_here
+from trainings import job_in, make_project, train_here
 
 MEMORY_METRIC = "system/system_memory_usage_percentage"
 
@@ -72,7 +72,7 @@ def logged_training(tmp_path, monkeypatch, uri):
             if state.update == 5:
                 wait_for_points(uri, "busy", MEMORY_METRIC, more_than=1)
 
-    job = job_in(project(tmp_path / "project", max_updates=9), monkeypatch)
+    job = job_in(make_project(tmp_path / "project", max_updates=9), monkeypatch)
     settings = dataclasses.replace(load_settings(), experiment="busy")
     one_process = Group(0, 1, torch.device("cpu"))
     log = WaitingLog(settings, job, Fingerprints.from_job(job), one_process, tmp_path)

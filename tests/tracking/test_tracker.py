@@ -15,7 +15,7 @@ from bleuprint.tracking.runs import FINGERPRINT, RunDescription
 from bleuprint.tracking.tracker import Tracker
 from mlservers import SYNC, history, runs_in
 from servers import free_port
-from trainings import STAGES, environment, project
+from trainings import STAGES, environment, make_project
 
 RUN = Run("tiny", "toy", 1)
 PARAMS = {"train.max_updates": "9", "train.betas": "0.9, 0.98", "parameters": "12"}
@@ -199,7 +199,7 @@ TRAIN_COMMAND = [sys.executable, str(STAGES / "train.py"), "micro", "toy", "1"]
 @pytest.fixture(scope="module")
 def unlogged_project(tmp_path_factory):
     """Train 50 updates while no server can be reached; return the project and the messages."""
-    folder = project(tmp_path_factory.mktemp("unlogged") / "project", max_updates=50)
+    folder = make_project(tmp_path_factory.mktemp("unlogged") / "project", max_updates=50)
     unreachable = environment() | {"MLFLOW_TRACKING_URI": f"http://127.0.0.1:{free_port()}"}
     process = processes.run_text(TRAIN_COMMAND, folder, unreachable)
     process.check_returncode()

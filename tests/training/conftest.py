@@ -5,14 +5,14 @@ import torch
 
 from prepared import prepare
 from shared_folders import left_unchanged
-from trainings import merges, toy_pairs
+from trainings import bpe_units, toy_pairs
 
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """Make a binarized toy corpus of 200 training pairs. Not to be changed."""
     sets = {"train": toy_pairs(200, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    prepared = prepare(tmp_path_factory.mktemp("toy"), sets, units=merges(40))
+    prepared = prepare(tmp_path_factory.mktemp("toy"), sets, units=bpe_units(40))
     with left_unchanged(prepared.root):
         yield prepared.binary
 
@@ -33,5 +33,5 @@ def corpora(tmp_path_factory):
     corpora = []
     for name, merge_count in (("first", 60), ("second", 20)):
         texts = {"train": toy_pairs(300, seed=merge_count), "valid": toy_pairs(20, seed=2)}
-        corpora.append(prepare(folder / name, texts, units=merges(merge_count, joint=False)))
+        corpora.append(prepare(folder / name, texts, units=bpe_units(merge_count, joint=False)))
     return corpora

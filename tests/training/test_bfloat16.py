@@ -18,7 +18,7 @@ from bleuprint.training.fingerprints import Fingerprints
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
 from processors import AMD, INTEL, OLD_AMD, OLD_INTEL
-from trainings import ALONE, job_in, project
+from trainings import ONE_PROCESS, job_in, make_project
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 IDS = list(range(4, 20))
@@ -115,10 +115,10 @@ def test_a_training_in_a_precision_that_the_cpu_lacks_is_refused(
 ):
     """An old CPU would emulate the precision, slower than float32. `cpu` replaces this one."""
     monkeypatch.setattr(processor, "THIS", cpu)
-    job = job_in(project(tmp_path, precision=precision), monkeypatch)
+    job = job_in(make_project(tmp_path, precision=precision), monkeypatch)
 
     with pytest.raises(UserError, match=rf"micro\.train\.precision {precision}: {reason}"):
-        check_training(job, Fingerprints.from_job(job), ALONE)
+        check_training(job, Fingerprints.from_job(job), ONE_PROCESS)
 
 
 @for_each_old_cpu
@@ -129,14 +129,14 @@ def test_the_message_about_a_precision_for_gpus_says_that_gpus_are_hidden(
     """An empty CUDA_VISIBLE_DEVICES, often left from another job, makes PyTorch see no GPU."""
     monkeypatch.setattr(processor, "THIS", cpu)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    job = job_in(project(tmp_path, precision="tf32"), monkeypatch)
+    job = job_in(make_project(tmp_path, precision="tf32"), monkeypatch)
 
     message = (
         r"micro\.train\.precision tf32: this precision is for .* faster\. "
         r"CUDA_VISIBLE_DEVICES is '', which hides GPUs\."
     )
     with pytest.raises(UserError, match=message):
-        check_training(job, Fingerprints.from_job(job), ALONE)
+        check_training(job, Fingerprints.from_job(job), ONE_PROCESS)
 
 
 @for_each_old_cpu
@@ -146,9 +146,9 @@ def test_a_user_may_emulate_a_precision_that_the_cpu_lacks(tmp_path, monkeypatch
     """With BLEUPRINT_EMULATE=1 the check passes; without it, it raises an error."""
     monkeypatch.setattr(processor, "THIS", cpu)
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")
-    job = job_in(project(tmp_path, precision=precision), monkeypatch)
+    job = job_in(make_project(tmp_path, precision=precision), monkeypatch)
 
-    check_training(job, Fingerprints.from_job(job), ALONE)
+    check_training(job, Fingerprints.from_job(job), ONE_PROCESS)
 
 
 @pytest.mark.parametrize(

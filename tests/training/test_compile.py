@@ -12,7 +12,7 @@ from bleuprint.model import backends, packed_kernels
 from bleuprint.model.transformer import Transformer
 from bleuprint.training import train_step
 from bleuprint.training.train_step import TrainStep
-from trainings import ALONE
+from trainings import ONE_PROCESS
 
 
 def pairs_of_lengths(count, source_length, target_length):
@@ -43,7 +43,7 @@ def gradient_of(batches, is_compiled):
     """Compute the gradient of some batches, with a new model of five layers."""
     torch.manual_seed(1)
     model = Transformer(systems.model(encoder_layers=3, decoder_layers=2), 37, 37)
-    step = TrainStep(model, systems.train(compile=is_compiled), 1, ALONE)
+    step = TrainStep(model, systems.train(compile=is_compiled), 1, ONE_PROCESS)
     for index, batch in enumerate(batches):
         step.accumulate_gradient([batch], 1, index, 100)
     return step.optimizer.gradient

@@ -15,7 +15,7 @@ from bleuprint.training.disk_room import (
     checkpoints_kept,
 )
 from bleuprint.training.observer import Observer
-from trainings import job_in, project, train_here
+from trainings import job_in, make_project, train_here
 
 DiskUsage = namedtuple("DiskUsage", "total used free")
 
@@ -206,7 +206,7 @@ class NoUpdates(Observer):
 @pytest.mark.usefixtures("one_thread")
 def test_a_training_without_room_ends_before_its_first_update(tmp_path, monkeypatch):
     """The observer fails the test as soon as the training has computed an update."""
-    job = job_in(project(tmp_path / "toy"), monkeypatch)
+    job = job_in(make_project(tmp_path / "toy"), monkeypatch)
     set_free_space(monkeypatch, megabytes=0.001)
 
     with pytest.raises(UserError, match=r"need .* MB more, but .* has 0.001 MB free\. Make room"):
@@ -223,7 +223,7 @@ def test_the_files_of_a_checkpoint_have_the_foreseen_sizes(tmp_path, monkeypatch
         return iter(())  # no warnings
 
     monkeypatch.setattr(trainer, "check_room", record_size)
-    job = job_in(project(tmp_path / "toy", max_updates=5), monkeypatch)
+    job = job_in(make_project(tmp_path / "toy", max_updates=5), monkeypatch)
 
     folder = train_here(job, tmp_path / "work").folder
 

@@ -12,7 +12,7 @@ from bleuprint.training import train_step, trainer
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
-from trainings import ALONE, new_train_step, train_here
+from trainings import ONE_PROCESS, new_train_step, train_here
 
 
 def limit_memory(monkeypatch, max_source_tokens):
@@ -62,7 +62,7 @@ def test_the_error_names_a_batch_size_that_fits(
         r"compare systems, lower train.max_tokens for all of them"
     )
     with pytest.raises(UserError, match=message):
-        dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
+        dry_run(new_train_step(corpus, settings), corpus, settings, ONE_PROCESS)
 
     # Of the size that fits it has tried a batch of long sentences and one of short sentences.
     last_tried_sizes = tried_sizes[-2:]
@@ -79,7 +79,7 @@ def test_the_batch_size_that_the_error_names_passes_the_dry_run(
     step = new_train_step(corpus, advised_settings)
 
     # The dry run raises an error if a batch does not fit.
-    dry_run(step, corpus, advised_settings, ALONE)
+    dry_run(step, corpus, advised_settings, ONE_PROCESS)
 
 
 def test_the_dry_run_tries_no_more_sentences_than_an_update_has(corpus, monkeypatch):
@@ -87,7 +87,7 @@ def test_the_dry_run_tries_no_more_sentences_than_an_update_has(corpus, monkeypa
     tried_sizes = limit_memory(monkeypatch, max_source_tokens=10_000)
     settings = systems.train(tokens_per_update=None, sentences_per_update=3, max_tokens=10_000)
 
-    dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
+    dry_run(new_train_step(corpus, settings), corpus, settings, ONE_PROCESS)
 
     most_tokens_of_an_update = 3 * longest_sentence(corpus)
     assert max(tried_sizes) <= most_tokens_of_an_update
@@ -103,7 +103,7 @@ def test_the_error_says_that_updates_by_sentences_keep_their_sentences(corpus, m
 
     message = r"to 50, which fits\. Keep train\.sentences_per_update: updates then keep their"
     with pytest.raises(UserError, match=message):
-        dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
+        dry_run(new_train_step(corpus, settings), corpus, settings, ONE_PROCESS)
 
 
 def sentences_of_updates(corpus, max_tokens, **update_size):
@@ -154,7 +154,7 @@ def test_the_smallest_batch_that_is_tried_is_the_longest_sentence(corpus, monkey
 
     message = r"nor does a smaller one\. This machine has .*\. Lower train\.max_tokens \(100\)"
     with pytest.raises(UserError, match=message):
-        dry_run(new_train_step(corpus, settings), corpus, settings, ALONE)
+        dry_run(new_train_step(corpus, settings), corpus, settings, ONE_PROCESS)
 
     first_size = tried_sizes[0]
     last_size = tried_sizes[-1]
@@ -187,7 +187,7 @@ def test_the_dry_run_computes_all_layers_in_spite_of_layer_drop(corpus):
     for number, layer in enumerate(step.model.encoder):
         layer.register_forward_hook(lambda *_, number=number: computed_layers.append(number))
 
-    dry_run(step, corpus, settings, ALONE)
+    dry_run(step, corpus, settings, ONE_PROCESS)
 
     all_layers = [0, 1, 2, 3, 4, 5, 6, 7]
     # The dry run computes two batches: one of long sentences and one of short sentences.
@@ -201,7 +201,7 @@ def test_the_dry_run_leaves_weights_and_gradient_unchanged(corpus):
     step = new_train_step(corpus, settings, encoder_layers=8, layer_drop=0.9)
     old_weights = step.optimizer.weights.clone()
 
-    dry_run(step, corpus, settings, ALONE)
+    dry_run(step, corpus, settings, ONE_PROCESS)
 
     assert torch.equal(step.optimizer.weights, old_weights)
     assert torch.count_nonzero(step.optimizer.gradient) == 0

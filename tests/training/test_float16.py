@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.training.data_loader import LocalUpdate
 from bleuprint.training.loss_scale import LossScale
 from bleuprint.training.train_step import TrainStep
-from trainings import ALONE
+from trainings import ONE_PROCESS
 
 # Six sentences of 1 to 6 tokens, each with EOS: 2 + 3 + 4 + 5 + 6 + 7 = 27 tokens.
 SENTENCES = [[*range(4, 4 + n), 2] for n in range(1, 7)]
@@ -32,7 +32,7 @@ def train_step(precision, **settings):
     """Make a training step of an untrained model with this precision."""
     torch.manual_seed(1)
     model = Transformer(systems.model(), 11, 11)
-    return TrainStep(model, systems.train(precision=precision, **settings), 1, ALONE)
+    return TrainStep(model, systems.train(precision=precision, **settings), 1, ONE_PROCESS)
 
 
 def test_float16_updates_have_the_loss_and_gradient_norm_of_float32_updates():

@@ -14,7 +14,7 @@ from bleuprint.training import gradient_sum
 from bleuprint.training.gradient_sum import GradientSum
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.optimizer import FlatOptimizer
-from trainings import ALONE
+from trainings import ONE_PROCESS
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _bucket_elements(request, monkeypatch):
 @seeds
 def test_the_sum_of_two_processes_with_the_same_gradient_is_twice_the_gradient(seed, layer_drop):
     """The second process is simulated: it has the same gradient of two passes as the first."""
-    from_one_process = run_two_passes(seed, layer_drop, ALONE)
+    from_one_process = run_two_passes(seed, layer_drop, ONE_PROCESS)
     summed = run_two_passes(seed, layer_drop, GroupOfTwins())
 
     torch.testing.assert_close(summed.gradient, 2 * from_one_process.gradient)

@@ -9,7 +9,7 @@ from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model.transformer import Transformer
 from bleuprint.training import graphs as graphs_module
 from bleuprint.training.train_step import TrainStep
-from trainings import ALONE
+from trainings import ONE_PROCESS
 
 
 def batch_of(token, length, count):
@@ -44,7 +44,9 @@ def train_on_batches(monkeypatch, batches, are_recorded):
     limit = 1e18 if are_recorded else 0
     monkeypatch.setattr("bleuprint.training.train_step._LAUNCH_FLOPS", limit)
     torch.manual_seed(1)
-    step = TrainStep(Transformer(systems.model(dropout=0.1), 11, 11), systems.train(), 1, ALONE)
+    step = TrainStep(
+        Transformer(systems.model(dropout=0.1), 11, 11), systems.train(), 1, ONE_PROCESS
+    )
     losses = []
     for number, batch in enumerate(batches):
         losses.append(step.accumulate_gradient([batch], 1, number, 50).item())
@@ -99,7 +101,7 @@ def test_shapes_beyond_the_maximum_number_of_graphs_are_computed_without_recordi
 def test_only_models_without_layer_drop_are_recorded(layer_drop, expected_graphs):
     """Layer drop skips other layers in each update; a recording would repeat those of the first."""
     model = Transformer(systems.model(layer_drop=layer_drop), 11, 11)
-    step = TrainStep(model, systems.train(), 1, ALONE)
+    step = TrainStep(model, systems.train(), 1, ONE_PROCESS)
 
     step.accumulate_gradient([batch_of(token=5, length=3, count=4)], 1, 0, 50)
 

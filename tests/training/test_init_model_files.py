@@ -159,7 +159,11 @@ def test_the_hash_of_a_missing_init_model_is_read_from_the_committed_settings(re
     assert runs == recorded_runs
 
 
-@pytest.mark.parametrize("updates", [("90", "100"), ("9999990", "10000000")])  # last is largest
+@pytest.mark.parametrize(
+    "updates",
+    [("90", "100"), ("9999990", "10000000")],
+    ids=["two and three digits", "seven and eight digits"],
+)  # last is largest
 def test_the_checkpoint_of_the_largest_update_in_a_folder_is_the_init_model(
     tmp_path, corpora, updates
 ):

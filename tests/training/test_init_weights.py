@@ -19,7 +19,7 @@ from bleuprint.training.outputs import export_checkpoints
 from bleuprint.training.trainer import Trainer
 from init_models import RUN, random_model, write_model
 from prepared import prepare
-from trainings import ALONE, merges, toy_pairs
+from trainings import ONE_PROCESS, bpe_units, toy_pairs
 
 # Weights with a row for each token of a vocabulary; all others do not depend on the vocabulary.
 WEIGHTS_BY_TOKEN = (
@@ -107,7 +107,7 @@ def test_an_init_model_that_has_fewer_than_half_of_the_tokens_is_noted(tmp_path,
     """The text of the init model contains only the letters q and w, which the corpus lacks."""
     pairs = [("q" * length + " w", "Q" * length + " W") for length in range(1, 60)]
     init_text = {"train": pairs}
-    init_corpus = prepare(tmp_path / "q_and_w", init_text, units=merges(0, joint=False)).binary
+    init_corpus = prepare(tmp_path / "q_and_w", init_text, units=bpe_units(0, joint=False)).binary
     files = write_model(tmp_path / "init", random_model(init_corpus, seed=1), init_corpus)
     corpus = corpora[0].binary
 
@@ -120,7 +120,7 @@ def test_an_init_model_that_has_fewer_than_half_of_the_tokens_is_noted(tmp_path,
 
 def test_the_tokens_of_a_joint_vocabulary_are_counted_once(tmp_path):
     """Source and target share one vocabulary, so the message has one number, not one per side."""
-    corpus = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=merges(9)).binary
+    corpus = prepare(tmp_path / "corpus", {"train": toy_pairs(300, 9)}, units=bpe_units(9)).binary
     files = write_model(tmp_path / "init", random_model(corpus, seed=1), corpus)
 
     (message,) = copy_init_weights(random_model(corpus, seed=2), corpus, files)
@@ -149,7 +149,7 @@ def job_on(corpus, files, learning_rate=0.0, **train_settings):
 
 def new_trainer(job, work):
     """Return a trainer, which continues from the last checkpoint in its work folder, if any."""
-    return Trainer(job, ALONE, work, Fingerprints.from_job(job), Observer())
+    return Trainer(job, ONE_PROCESS, work, Fingerprints.from_job(job), Observer())
 
 
 def assert_same_weights(model, expected_model):

@@ -75,7 +75,7 @@ def test_each_label_smoothing_gives_torchs_loss_and_gradient(smoothing):
 
 
 @pytest.mark.parametrize("vocabulary_size", [15, 16, 1001])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_loss_and_gradient_agree_with_torchs_in_float64(dtype, vocabulary_size):
     """The projection is the identity matrix, so that the hidden values are the logits."""
     torch.manual_seed(1)

@@ -23,7 +23,7 @@ from bleuprint.training.lr_schedule import learning_rate
 from bleuprint.training.observer import Observer
 from bleuprint.training.trainer import Trainer
 from prepared import prepare
-from trainings import ALONE, merges, toy_pairs
+from trainings import ONE_PROCESS, bpe_units, toy_pairs
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SEEDS = (5, 6)
@@ -41,7 +41,7 @@ SETTINGS = systems.train(
 def prepared(tmp_path_factory):
     """Prepare a toy text of 80 training pairs, with a vocabulary for each language."""
     sets = {"train": toy_pairs(80, 1), "valid": toy_pairs(9, 2), "test.x": toy_pairs(9, 3)}
-    return prepare(tmp_path_factory.mktemp("prepared"), sets, units=merges(30, joint=False))
+    return prepare(tmp_path_factory.mktemp("prepared"), sets, units=bpe_units(30, joint=False))
 
 
 def new_trainer(prepared, seed, folder):
@@ -50,7 +50,7 @@ def new_trainer(prepared, seed, folder):
     system = dataclasses.replace(systems.system(train=SETTINGS), model=model)
     run = Run("s", "c", seed)
     job = Job(run, system, prepared.root / "binary", prepared.root / "split", "code")
-    return Trainer(job, ALONE, folder, Fingerprints.from_job(job), Observer())
+    return Trainer(job, ONE_PROCESS, folder, Fingerprints.from_job(job), Observer())
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -40,6 +40,7 @@ def state_of(update=50, validations=None, epoch=0):
 @pytest.mark.parametrize(
     ("metric", "updates_best_first"),
     [("loss", [20, 40, 50, 30, 10]), ("bleu", [30, 40, 20, 50, 10])],
+    ids=["loss", "bleu"],
 )
 def test_the_best_checkpoints_have_the_lowest_loss_or_the_highest_bleu(metric, updates_best_first):
     """The earlier of two equally good ones comes first: 20 before 40, 30 before 40."""
@@ -155,15 +156,24 @@ def settings_by_bleu(warmup_updates):
     )
 
 
-def test_an_end_at_bleu_scores_near_zero_names_the_best_validation():
-    """Scores that one decimal would round to 0.0 can be told apart in the message."""
+def state_at_update_30(last_loss):
+    """Return the state after four validations, in which BLEU was best at update 15, near 0.
+
+    Args:
+        last_loss: The loss at update 30. The lowest loss before is 6.2, at update 20.
+    """
     validations = [
         validation(15, loss=6.5, bleu=0.003),
         validation(20, loss=6.2, bleu=0.0),
         validation(25, loss=6.3, bleu=0.0),
-        validation(30, loss=6.1, bleu=0.003),
+        validation(30, loss=last_loss, bleu=0.003),
     ]
-    state = state_of(update=30, validations=validations)
+    return state_of(update=30, validations=validations)
+
+
+def test_an_end_at_bleu_scores_near_zero_names_the_best_validation():
+    """Scores that one decimal would round to 0.0 can be told apart in the message."""
+    state = state_at_update_30(last_loss=6.1)
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=20), 700)
 
@@ -175,13 +185,7 @@ def test_an_end_at_bleu_scores_near_zero_names_the_best_validation():
 
 def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
     """BLEU stays near 0, but the model still learns: the training has ended too early."""
-    validations = [
-        validation(15, loss=6.5, bleu=0.003),
-        validation(20, loss=6.2, bleu=0.0),
-        validation(25, loss=6.3, bleu=0.0),
-        validation(30, loss=6.1, bleu=0.003),  # the lowest loss so far
-    ]
-    state = state_of(update=30, validations=validations)
+    state = state_at_update_30(last_loss=6.1)  # the lowest loss so far
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
@@ -193,13 +197,7 @@ def test_an_end_in_the_warmup_while_the_loss_falls_has_a_warning():
 
 def test_an_end_in_the_warmup_after_the_loss_has_stopped_falling_has_a_warning():
     """At update 30 of 4,000 warmup updates, the loss is above that of an earlier validation."""
-    validations = [
-        validation(15, loss=6.5, bleu=0.003),
-        validation(20, loss=6.2, bleu=0.0),  # the lowest loss
-        validation(25, loss=6.3, bleu=0.0),
-        validation(30, loss=6.3, bleu=0.003),
-    ]
-    state = state_of(update=30, validations=validations)
+    state = state_at_update_30(last_loss=6.3)
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=4000), 700)
 
@@ -208,13 +206,7 @@ def test_an_end_in_the_warmup_after_the_loss_has_stopped_falling_has_a_warning()
 
 def test_an_end_after_the_warmup_and_after_the_loss_has_stopped_falling_has_no_warning():
     """At update 30, the 20 warmup updates are over, and an earlier loss was lower."""
-    validations = [
-        validation(15, loss=6.5, bleu=0.003),
-        validation(20, loss=6.2, bleu=0.0),  # the lowest loss
-        validation(25, loss=6.3, bleu=0.0),
-        validation(30, loss=6.3, bleu=0.003),
-    ]
-    state = state_of(update=30, validations=validations)
+    state = state_at_update_30(last_loss=6.3)
 
     early_end = state.early_end(settings_by_bleu(warmup_updates=20), 700)
 

@@ -17,7 +17,7 @@ from bleuprint.training.loss import batch_loss
 from bleuprint.training.observer import Observer
 from bleuprint.training.train_step import OutOfMemory
 from prepared import prepare
-from trainings import ALONE, merges, new_train_step, toy_pairs, train_here
+from trainings import ONE_PROCESS, bpe_units, new_train_step, toy_pairs, train_here
 
 SETTINGS = systems.train(tokens_per_update=300, max_tokens=60, save_interval=10, max_updates=50)
 
@@ -28,7 +28,7 @@ def corpus(tmp_path_factory):
     held_out = toy_pairs(20, 2)
     pairs = [*toy_pairs(200, 1), ("Ŵ ba", "BA"), ("be Ŵ", "BE")]
     sets = {"train": pairs, "valid": held_out, "test.x": held_out}
-    return prepare(tmp_path_factory.mktemp("learner"), sets, units=merges(40)).binary
+    return prepare(tmp_path_factory.mktemp("learner"), sets, units=bpe_units(40)).binary
 
 
 class WarningLog(Observer):
@@ -43,7 +43,7 @@ class WarningLog(Observer):
 
 def planned_updates(corpus):
     """Yield the updates of a training, from the first one."""
-    return local_updates(corpus, systems.system(train=SETTINGS), 1, Position(), ALONE)
+    return local_updates(corpus, systems.system(train=SETTINGS), 1, Position(), ONE_PROCESS)
 
 
 def run_out_of_memory_at(monkeypatch, batch_numbers):

@@ -27,15 +27,15 @@ from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.outputs import export_checkpoints
 from trainings import (
+    bpe_units,
     checkpoints,
-    fresh,
     job_in,
-    merges,
-    project,
+    make_project,
     start,
     toy_pairs,
     train,
     train_here,
+    untrained_copy,
     wait_for_checkpoint,
     write_params,
 )
@@ -79,14 +79,14 @@ def assert_same_results(root, expected_root):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """Train the toy project without interruption in one process. Not to be changed."""
-    root = project(tmp_path_factory.mktemp("trained"))
+    root = make_project(tmp_path_factory.mktemp("trained"))
     train(root)
     return root
 
 
 def test_training_twice_with_the_same_settings_gives_the_same_bytes(trained, tmp_path):
     """The toy project has been trained once; a copy without its results is trained again."""
-    copy = fresh(trained, tmp_path)
+    copy = untrained_copy(trained, tmp_path)
 
     train(copy)
 
@@ -107,7 +107,7 @@ def trained_by_several(request, trained, tmp_path_factory):
         root: The project.
         processes: The number of processes.
     """
-    root = fresh(trained, tmp_path_factory.mktemp("several"))
+    root = untrained_copy(trained, tmp_path_factory.mktemp("several"))
     train(root, processes=request.param)
     return SimpleNamespace(root=root, processes=request.param)
 
@@ -173,10 +173,10 @@ def kill_after_checkpoint(root, update, seconds):
 
 def test_a_training_that_is_killed_twice_ends_with_the_same_results(trained, tmp_path):
     """Two copies of the toy project train for 130 updates; one of them is killed in between."""
-    uninterrupted = fresh(trained, tmp_path / "uninterrupted")
+    uninterrupted = untrained_copy(trained, tmp_path / "uninterrupted")
     write_params(uninterrupted, max_updates=130)
     train(uninterrupted)
-    killed = fresh(trained, tmp_path / "killed")
+    killed = untrained_copy(trained, tmp_path / "killed")
     write_params(killed, max_updates=130)
     rng = random.Random(7)
 
@@ -205,7 +205,7 @@ def stopped(request, trained, tmp_path_factory):
         output: What the training has printed.
         status: The exit status of the training.
     """
-    root = fresh(trained, tmp_path_factory.mktemp("stopped"))
+    root = untrained_copy(trained, tmp_path_factory.mktemp("stopped"))
     process = start(root)
     wait_for_checkpoint(root, 0)
     while process.poll() is None:
@@ -249,7 +249,7 @@ def test_a_stopped_training_continues_to_the_same_weights(stopped, trained, tmp_
 @pytest.fixture(scope="module")
 def trained_with_dropout(trained, tmp_path_factory):
     """Train the toy project with BPE-dropout: merges are skipped at random, words get longer."""
-    root = fresh(trained, tmp_path_factory.mktemp("dropout"))
+    root = untrained_copy(trained, tmp_path_factory.mktemp("dropout"))
     write_params(root, bpe_dropout=0.6)
     train(root)
     return root
@@ -325,7 +325,7 @@ def update_with_dropout(trained_with_dropout, tmp_path, monkeypatch):
         batches: Its batches, with BPE-dropout.
         curve_point: The point of the training curve after it.
     """
-    job = job_of_one_update(fresh(trained_with_dropout, tmp_path), monkeypatch)
+    job = job_of_one_update(untrained_copy(trained_with_dropout, tmp_path), monkeypatch)
     state = train_here(job, tmp_path / "work").state
     corpus = BinaryCorpus(job.corpus_folder)
     update = first_update_of(corpus, job.system.train)
@@ -392,7 +392,7 @@ def two_vocabularies(tmp_path_factory):
     root = tmp_path_factory.mktemp("two-vocabularies")
     pairs = [*toy_pairs(600, 1), ("ba be", "QU QU")]
     with pytest.MonkeyPatch.context() as patch:
-        job = job_in(project(root, pairs, units=merges(30, joint=False)), patch)
+        job = job_in(make_project(root, pairs, units=bpe_units(30, joint=False)), patch)
         training = train_here(job, root / "work")
         export_checkpoints(job, training.folder, training.fingerprints, root / "checkpoints")
         average_checkpoints(root / "checkpoints", Average(last=1), root / "averaged")

@@ -23,7 +23,7 @@ from bleuprint.training.observer import Observer
 from bleuprint.training.outputs import export_checkpoints
 from params import write_resolved
 from shared_folders import left_unchanged
-from trainings import fresh, job_in, project, train, train_here, write_params
+from trainings import job_in, make_project, train, train_here, untrained_copy, write_params
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 RESULTS = Path("results", "micro", "toy", "1")
@@ -32,7 +32,7 @@ RESULTS = Path("results", "micro", "toy", "1")
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
     """Make the toy project. Tests copy it and leave it unchanged."""
-    root = project(tmp_path_factory.mktemp("untrained"))
+    root = make_project(tmp_path_factory.mktemp("untrained"))
     with left_unchanged(root):
         yield root
 
@@ -40,7 +40,7 @@ def untrained(tmp_path_factory):
 @pytest.fixture(scope="module", params=[1, 2], ids=["1 process", "2 processes"])
 def trained_by_sentences(request, untrained, tmp_path_factory):
     """Train without dropout, with updates of 40 sentence pairs in batches of at most 70 tokens."""
-    root = fresh(untrained, tmp_path_factory.mktemp("by-sentences"))
+    root = untrained_copy(untrained, tmp_path_factory.mktemp("by-sentences"))
     write_params(
         root,
         tokens_per_update=None,
@@ -133,7 +133,7 @@ class UpdateLog(Observer):
 def job_with_curve(untrained, tmp_path, monkeypatch):
     """A training of 50 updates, with a point of its curve after 10 and a checkpoint after 4."""
     monkeypatch.setattr(trainer_module, "_CURVE_POINTS", 5)
-    job = job_in(fresh(untrained, tmp_path), monkeypatch)
+    job = job_in(untrained_copy(untrained, tmp_path), monkeypatch)
     settings = dataclasses.replace(job.system.train, save_interval=4, max_updates=50)
     return dataclasses.replace(job, system=dataclasses.replace(job.system, train=settings))
 
@@ -213,7 +213,7 @@ def test_a_killed_training_that_continues_exports_the_same_bytes(
 ):
     """The training is interrupted at its third checkpoint and started again."""
     monkeypatch.setenv("BLEUPRINT_EMULATE", "1")  # Any CPU may compute in bfloat16.
-    job = job_with(changes, fresh(untrained, tmp_path), monkeypatch)
+    job = job_with(changes, untrained_copy(untrained, tmp_path), monkeypatch)
     train_and_export(job, tmp_path / "uninterrupted", tmp_path / "uninterrupted-models")
 
     with pytest.raises(KeyboardInterrupt):
@@ -235,7 +235,7 @@ def ended_by_patience(untrained, tmp_path_factory):
     Returns:
         The record of the training, and its output.
     """
-    root = fresh(untrained, tmp_path_factory.mktemp("patience"))
+    root = untrained_copy(untrained, tmp_path_factory.mktemp("patience"))
     rate_of_zero = LrSchedule(constant=Constant(lr=0.0))
     write_params(root, patience=2, validate_interval=10, lr_schedule=rate_of_zero, max_updates=50)
     output = train(root)
@@ -273,7 +273,7 @@ def test_a_training_prints_why_it_ended_early(ended_by_patience):
 
 def test_a_complete_training_records_no_early_end(untrained, tmp_path):
     """Patience of 9 validations cannot end a training of 20 updates."""
-    root = fresh(untrained, tmp_path)
+    root = untrained_copy(untrained, tmp_path)
     write_params(root, patience=9, max_updates=20)
 
     output = train(root)

@@ -15,7 +15,7 @@ from bleuprint.model.transformer import Transformer
 from bleuprint.training import validation
 from bleuprint.training.validation import Validator
 from prepared import prepare
-from trainings import ALONE, merges
+from trainings import ONE_PROCESS, bpe_units
 
 
 def french_sentence(number):
@@ -36,7 +36,7 @@ def thai_to_french(tmp_path_factory):
     pairs = [("ก ข " * number, french_sentence(number)) for number in range(1, 61)]
     sets = {"train": pairs[20:], "valid": pairs[:20], "test.x": pairs[:3]}
     root = tmp_path_factory.mktemp("thai-french")
-    units = merges(5, joint=False)
+    units = bpe_units(5, joint=False)
     corpus = prepare(root, sets, units=units, languages=("th", "fr")).binary
     return SimpleNamespace(
         corpus=corpus,
@@ -89,14 +89,14 @@ def test_the_validation_loss_is_computed_without_dropout_and_label_smoothing(tha
     )
     validator = Validator(thai_to_french.corpus, thai_to_french.texts, max_tokens=80)
 
-    scores = validator.validate(model.train(), ALONE)
+    scores = validator.validate(model.train(), ONE_PROCESS)
 
     assert scores["loss"] == pytest.approx(expected_loss.item(), rel=1e-5)
 
 
 @pytest.mark.usefixtures("translations")
 def test_the_model_is_in_training_mode_after_a_validation(thai_to_french, model):
-    Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ALONE)
+    Validator(thai_to_french.corpus, thai_to_french.texts, 80).validate(model, ONE_PROCESS)
 
     assert model.training
 
@@ -111,7 +111,7 @@ def test_the_bleu_score_of_a_validation_is_that_of_detokenized_translations(
     expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references])
     validator = Validator(thai_to_french.corpus, thai_to_french.texts, max_tokens=80)
 
-    scores = validator.validate(model, ALONE)
+    scores = validator.validate(model, ONE_PROCESS)
 
     assert scores["bleu"] == pytest.approx(expected.score)
 
@@ -128,6 +128,6 @@ def test_a_validation_of_several_directions_is_scored_by_characters_if_one_targe
     expected = sacrebleu.corpus_bleu(translations, [thai_to_french.references], tokenize="char")
     validator = Validator(thai_to_french.corpus, thai_to_french.texts, max_tokens=80)
 
-    scores = validator.validate(model, ALONE)
+    scores = validator.validate(model, ONE_PROCESS)
 
     assert scores["bleu"] == pytest.approx(expected.score)

@@ -16,7 +16,7 @@ from bleuprint.corpus.alignment.lattice import BEAD_SIZES, best_path
 from bleuprint.corpus.alignment.word_translation import encode_words, learn_word_translations
 from bleuprint.corpus.alignment.words import WordScorer, split_words
 from corpora import phrasebook_sentences, sources_of, targets_of
-from documents import cut, f1, whole
+from documents import cut_into_documents, f1, full_band
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_alignment_by_words_is_more_accurate_than_by_lengths_alone(pairs):
     `cut` returns documents of 40 sentence pairs with their true beads: 5% of the pairs lose, join
     or split a sentence on one side. `f1` is the harmonic mean of precision and recall of beads.
     """
-    documents, true_beads = cut(pairs, length=40, rate=0.05, seed=1)
+    documents, true_beads = cut_into_documents(pairs, length=40, rate=0.05, seed=1)
     ratio = len("".join(targets_of(pairs))) / len("".join(sources_of(pairs)))
 
     beads = align(documents, workers=1)
@@ -54,7 +54,7 @@ def test_a_document_of_1500_sentences_is_aligned_with_an_f1_of_98_percent(pairs)
     `cut` returns the document with its true beads: 10% of the pairs lose, join or split a sentence
     on one side. `f1` is the harmonic mean of precision and recall of beads.
     """
-    documents, true_beads = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
+    documents, true_beads = cut_into_documents(pairs[:1500], length=1500, rate=0.1, seed=2)
     assert len(documents) == 1
 
     beads = align(documents, workers=1)
@@ -68,7 +68,7 @@ def test_a_document_is_aligned_as_well_in_the_other_direction(pairs):
     `cut` returns a document with its true beads: 10% of the pairs lose, join or split a sentence on
     one side. `f1` is the harmonic mean of precision and recall of beads.
     """
-    documents, true_beads = cut(pairs[:1500], length=1500, rate=0.1, seed=2)
+    documents, true_beads = cut_into_documents(pairs[:1500], length=1500, rate=0.1, seed=2)
     swapped_document = Document(documents[0].target, documents[0].source)
 
     swapped_beads = next(align([swapped_document], workers=1))
@@ -101,7 +101,7 @@ def test_a_gap_of_60_sentences_is_found_although_it_is_wider_than_the_band(pairs
 
 
 def test_the_number_of_workers_does_not_change_the_beads(pairs):
-    documents, _ = cut(pairs, length=50, rate=0.15, seed=3)
+    documents, _ = cut_into_documents(pairs, length=50, rate=0.15, seed=3)
 
     assert list(align(documents, workers=1)) == list(align(documents, workers=3))
 
@@ -134,7 +134,7 @@ def lattice(pairs):
     """A document with all scores of its beads."""
     words = [(split_words(source), split_words(target)) for source, target in pairs[:500]]
     translations = learn_word_translations(words)
-    documents, _ = cut(pairs[500:507], length=7, rate=0.5, seed=4)
+    documents, _ = cut_into_documents(pairs[500:507], length=7, rate=0.5, seed=4)
     document = documents[0]
     source_vocabulary, target_vocabulary = translations.vocabularies
     length_scorer = LengthScorer.from_sentences(document.source, document.target, 1.1)
@@ -146,7 +146,7 @@ def lattice(pairs):
     )
     rows = len(document.source) + 1
     columns = len(document.target) + 1
-    band = whole(rows, columns)
+    band = full_band(rows, columns)
     shape = (len(BEAD_SIZES), rows, columns)
     return ScoredLattice(
         document=document,
@@ -156,7 +156,7 @@ def lattice(pairs):
     )
 
 
-@pytest.mark.parametrize("size", BEAD_SIZES)
+@pytest.mark.parametrize("size", BEAD_SIZES, ids=str)
 def test_a_bead_that_would_begin_before_the_document_is_impossible(lattice, size):
     """A bead of size (2, 1) cannot end after one source sentence, since it contains two.
 
@@ -171,7 +171,7 @@ def test_a_bead_that_would_begin_before_the_document_is_impossible(lattice, size
     assert np.all(scores[:, :target_count] == -np.inf)
 
 
-@pytest.mark.parametrize("size", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("size", [(1, 0), (0, 1)], ids=str)
 def test_a_bead_with_an_empty_side_scores_its_prior(lattice, size):
     """A bead of size (1, 0) is a source sentence without a translation: no words to compare.
 
@@ -188,7 +188,7 @@ def test_a_bead_with_an_empty_side_scores_its_prior(lattice, size):
     assert possible_scores == pytest.approx(np.full(possible_scores.shape, np.log(prior)))
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize("size", [(1, 1), (2, 1), (1, 2), (2, 2)], ids=str)
 def test_a_bead_scores_its_lengths_and_how_well_its_words_explain_each_other(lattice, size):
     """The score of a bead is its score by lengths, plus the mean log-likelihood ratio of its words.
 

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import BEAD_SIZES
-from documents import whole
+from documents import full_band
 
 # The lengths of the sentences of a document, in characters.
 SENTENCE_LENGTHS = st.lists(st.integers(10, 90), min_size=1, max_size=8)
 
 
-@pytest.mark.parametrize("size", BEAD_SIZES)
+@pytest.mark.parametrize("size", BEAD_SIZES, ids=str)
 @given(source_lengths=SENTENCE_LENGTHS, target_lengths=SENTENCE_LENGTHS)
 @settings(max_examples=30)
 def test_the_score_of_a_bead_is_the_negative_cost_of_nltk(size, source_lengths, target_lengths):
@@ -34,7 +34,7 @@ def test_the_score_of_a_bead_is_the_negative_cost_of_nltk(size, source_lengths, 
 
     # scores[size, row, column]: of the bead that ends after `row` source sentences and `column`
     # target sentences. `whole` is the band of all rows and columns.
-    scores = scorer(whole(rows, columns), 0, rows).reshape(len(BEAD_SIZES), rows, columns)
+    scores = scorer(full_band(rows, columns), 0, rows).reshape(len(BEAD_SIZES), rows, columns)
 
     for row in range(source_count, rows):
         for column in range(target_count, columns):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bleuprint.corpus.alignment.gale_church import LengthScorer
 from bleuprint.corpus.alignment.lattice import Band, Bead, best_path, forward_backward
-from documents import whole
+from documents import full_band
 
 # How often beads of each size occur: Gale and Church (1993), table 5.
 PRIORS = {(1, 0): 0.0099, (0, 1): 0.0099, (1, 1): 0.89, (2, 1): 0.089, (1, 2): 0.089, (2, 2): 0.011}
@@ -71,7 +71,7 @@ def test_the_best_path_has_the_highest_score_of_all_paths(source_lengths, target
     `all_paths` yields every possible path of the two documents with its score.
     """
     scorer = length_scorer(source_lengths, target_lengths, ratio)
-    all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
+    all_cells = full_band(len(source_lengths) + 1, len(target_lengths) + 1)
 
     best_beads = best_path(all_cells, scorer)
 
@@ -109,7 +109,7 @@ def test_certain_pairs_have_a_high_probability_over_all_paths(
             expected_pairs.append(pair)
 
     scorer = length_scorer(source_lengths, target_lengths, ratio)
-    all_cells = whole(len(source_lengths) + 1, len(target_lengths) + 1)
+    all_cells = full_band(len(source_lengths) + 1, len(target_lengths) + 1)
     posteriors = forward_backward(
         all_cells, scorer, scorer.reversed, min_pair_probability=0.4, min_cell_probability=0.0
     )

@@ -27,7 +27,9 @@ from multilingual import DIRECTIONS, TRAINING_PAIRS, languages_of, sentences_of_
 
 
 @pytest.mark.parametrize(
-    ("test_set", "documents"), [("en-de-news", ["a", "a", "b", "b"]), ("de-en-news", None)]
+    ("test_set", "documents"),
+    [("en-de-news", ["a", "a", "b", "b"]), ("de-en-news", None)],
+    ids=["en-de, with documents", "de-en, without documents"],
 )
 def test_a_test_set_gets_the_document_ids_of_its_own_direction(
     root, tmp_path, corpus, test_set, documents

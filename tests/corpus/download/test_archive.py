@@ -297,6 +297,7 @@ def test_zeros_between_and_after_streams_are_padding(name, padding):
 @pytest.mark.parametrize(
     ("name", "members"),
     [(name, ["b/other.en"]) for name in ARCHIVE_NAMES] + [(name, []) for name in COMPRESS],
+    ids=[*ARCHIVE_NAMES, *COMPRESS],
 )
 def test_a_web_page_under_the_name_of_an_archive_is_refused(name, members):
     page = b"<!DOCTYPE html>\n<html>404</html>\n" * 100

@@ -103,7 +103,7 @@ def test_a_file_of_several_texts_is_downloaded_and_locked_once(tmp_path, host):
 
     download(tmp_path, files)
 
-    requests_of_german_file = host.asked("/x.de")
+    requests_of_german_file = host.requests_for("/x.de")
     assert len(requests_of_german_file) == 1
     lock = json.loads((tmp_path / "downloads.lock").read_text())
     assert set(lock) == {german_url, english_url}
@@ -240,7 +240,7 @@ def test_members_of_an_archive_are_read_in_their_formats(tmp_path, host):
     raw, _ = download(tmp_path, files)
 
     assert list(raw.pairs("train")) == [("eins", "one"), ("zwei", "two"), ("a", "b")]
-    assert len(host.asked("/all.tar")) == 1
+    assert len(host.requests_for("/all.tar")) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from downloads import (
     requested_ranges,
     sha256_of,
 )
-from servers import Proxy, cut, running, stall, status
+from servers import Proxy, break_off_after, running, stall, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -49,7 +49,7 @@ def test_the_next_url_is_tried_if_one_fails(tmp_path, host, capfd):
 
     assert download(tmp_path, file) == CONTENT
 
-    assert not host.asked("/later")
+    assert not host.requests_for("/later")
     reported_urls = []
     for line in capfd.readouterr().err.splitlines():
         if "; trying http" in line:
@@ -68,7 +68,7 @@ def test_a_file_from_a_further_url_is_stored_under_its_first_url(tmp_path, host)
 
     # The name of a file in the store is the SHA-256 of its URL.
     assert complete_files(tmp_path)[0].name == sha256_of(first_url.encode())
-    assert len(host.asked("/right")) == 1
+    assert len(host.requests_for("/right")) == 1
 
 
 def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, monkeypatch):
@@ -77,7 +77,7 @@ def test_a_download_that_breaks_off_continues_at_the_next_url(tmp_path, host, mo
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", CONTENT)
     # The first response ends after half of the file.
-    host.respond_with("/x", [cut(HALF_SIZE)])
+    host.respond_with("/x", [break_off_after(HALF_SIZE)])
     file = File(url=first_url, mirrors=(second_url,), sha256=sha256_of(CONTENT))
 
     assert download(tmp_path, file) == CONTENT
@@ -93,7 +93,7 @@ def test_a_file_without_a_known_sha256_is_read_from_its_start_at_the_next_url(
     first_url = host.put("/x", CONTENT)
     second_url = host.put("/y", NEW_CONTENT)
     # The first response ends after half of the file.
-    host.respond_with("/x", [cut(HALF_SIZE)])
+    host.respond_with("/x", [break_off_after(HALF_SIZE)])
 
     assert download(tmp_path, File(url=first_url, mirrors=(second_url,))) == NEW_CONTENT
 
@@ -162,7 +162,7 @@ def test_a_file_is_fetched_through_the_proxy_in_http_proxy(tmp_path, host, monke
 
         assert download(tmp_path, File(url="http://data.invalid/v1/x")) == CONTENT
 
-    assert proxy.asked == ["http://data.invalid/v1/x"]
+    assert proxy.requested_addresses == ["http://data.invalid/v1/x"]
 
 
 def test_https_goes_through_a_tunnel_of_the_proxy(tmp_path, host, monkeypatch):
@@ -174,7 +174,7 @@ def test_https_goes_through_a_tunnel_of_the_proxy(tmp_path, host, monkeypatch):
         message = download_error(tmp_path, File(url="https://data.invalid/x"))
 
     # The request CONNECT names only the host and the port of HTTPS, 443.
-    assert proxy.asked == ["data.invalid:443"]
+    assert proxy.requested_addresses == ["data.invalid:443"]
     assert "Tunnel connection failed: 403" in message
 
 
@@ -187,7 +187,7 @@ def test_a_host_in_no_proxy_is_reached_without_the_proxy(tmp_path, host, monkeyp
 
         assert download(tmp_path, File(url=url)) == CONTENT
 
-    assert proxy.asked == []
+    assert proxy.requested_addresses == []
 
 
 # Mirrors of all hosts: the variable BLEUPRINT_MIRROR
@@ -263,7 +263,7 @@ def test_a_mirror_may_be_a_url(tmp_path, host):
 
     assert download(tmp_path, file, mirror=host.url("/copies/")) == CONTENT
 
-    requested_paths = [request.path for request in host.seen]
+    requested_paths = [request.path for request in host.requests]
     assert requested_paths == ["/copies/a.invalid/v1/x", "/copies/b.invalid/v1/x"]
     # The file is stored under its first URL.
     assert complete_files(tmp_path)[0].name == sha256_of(b"https://a.invalid/v1/x")
@@ -344,7 +344,7 @@ def test_a_download_does_not_wait_for_the_download_of_another_file(tmp_path, hos
 def wait_until_bytes_are_sent(host, path):
     """Wait until the host has sent the first bytes of a file, at most a minute."""
     deadline = time.monotonic() + 60
-    while not any(request.sent for request in host.asked(path)):
+    while not any(request.sent_bytes for request in host.requests_for(path)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

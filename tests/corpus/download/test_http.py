@@ -21,7 +21,7 @@ from downloads import (
     requested_ranges,
     sha256_of,
 )
-from servers import cut, hang_up, in_chunks, serve, status
+from servers import break_off_after, hang_up, in_chunks, serve, status
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -34,7 +34,7 @@ def test_a_file_is_downloaded_once_and_kept(tmp_path, host, file):
     assert download(tmp_path, file) == CONTENT
     assert download(tmp_path, file) == CONTENT
 
-    requests = host.seen
+    requests = host.requests
     assert len(requests) == 1
     assert files_in_store(tmp_path) == complete_files(tmp_path)
     assert complete_files(tmp_path)[0].name == sha256_of(file.url.encode())
@@ -43,7 +43,7 @@ def test_a_file_is_downloaded_once_and_kept(tmp_path, host, file):
 def test_a_file_is_requested_without_compression(tmp_path, host, file):
     download(tmp_path, file)
 
-    assert host.seen[0].headers["Accept-Encoding"] == "identity"
+    assert host.requests[0].headers["Accept-Encoding"] == "identity"
 
 
 def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, file):
@@ -51,7 +51,7 @@ def test_redirects_are_followed_also_when_a_download_is_resumed(tmp_path, host, 
     redirect = status(302, Location=file.url)
     host.respond_with("/old", [redirect, redirect])
     # The first response ends after half of the file.
-    host.respond_with("/x", [cut(HALF_SIZE)])
+    host.respond_with("/x", [break_off_after(HALF_SIZE)])
 
     content = download(tmp_path, File(url=host.url("/old"), sha256=sha256_of(CONTENT)))
 
@@ -82,7 +82,7 @@ def test_a_public_host_cannot_redirect_to_this_machine(tmp_path, host, file, mon
     assert (
         f"{redirected_url}: redirects to {url_on_this_machine}, an address of this machine"
     ) in message
-    assert host.asked("/x") == []
+    assert host.requests_for("/x") == []
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_missing_page_is_requested_once(tmp_path, host, code, pauses):
     assert host.url("/no") in message
     assert f"HTTP {code}" in message
     assert "BLEUPRINT_MIRROR" in message
-    assert len(host.seen) == 1  # Requests.
+    assert len(host.requests) == 1  # Requests.
     assert pauses == []
 
 
@@ -132,7 +132,7 @@ def test_a_wrong_sum_is_an_error_that_shows_both_sums_and_leaves_no_file(tmp_pat
     assert expected_sum in message
     assert sha256_of(CONTENT) in message
     assert files_in_store(tmp_path) == []
-    assert len(host.seen) == 1  # Another attempt would give the same file.
+    assert len(host.requests) == 1  # Another attempt would give the same file.
 
 
 def test_a_wrong_size_is_an_error_that_shows_both_sizes_and_leaves_no_file(tmp_path, host):
@@ -145,7 +145,7 @@ def test_a_wrong_size_is_an_error_that_shows_both_sizes_and_leaves_no_file(tmp_p
     assert "7 bytes" in message
     assert str(len(CONTENT)) in message
     assert files_in_store(tmp_path) == []
-    assert len(host.seen) == 1  # Another attempt would give the same file.
+    assert len(host.requests) == 1  # Another attempt would give the same file.
 
 
 def test_letters_of_a_url_are_quoted_but_not_twice(tmp_path, host):
@@ -158,7 +158,7 @@ def test_a_response_in_chunks_without_a_length_is_read_to_its_end(tmp_path, host
     host.respond_with("/x", [in_chunks(CONTENT[:HALF_SIZE], CONTENT[HALF_SIZE:])])
 
     assert download(tmp_path, File(url=host.url("/x"))) == CONTENT
-    assert len(host.seen) == 1
+    assert len(host.requests) == 1
 
 
 # Errors that may pass
@@ -169,7 +169,7 @@ def test_a_response_in_chunks_without_a_length_is_read_to_its_end(tmp_path, host
     [
         pytest.param(status(503), id="HTTP 503"),
         pytest.param(hang_up, id="connection closed"),
-        pytest.param(cut(9), id="cut short after 9 bytes"),
+        pytest.param(break_off_after(9), id="cut short after 9 bytes"),
     ],
 )
 def test_a_download_fails_after_five_attempts_with_growing_pauses(
@@ -183,7 +183,7 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
 
     assert "cannot be fetched" in message
     assert http.MAX_ATTEMPTS == 5
-    assert len(host.seen) == 5  # Requests.
+    assert len(host.requests) == 5  # Requests.
     assert pauses == [1, 2, 4, 8]  # Seconds.
     # One line before each pause.
     assert capfd.readouterr().err.count(f"{url}: ") == 4
@@ -198,7 +198,7 @@ def test_attempts_that_make_progress_are_not_counted(tmp_path, host, file, monke
     """
     monkeypatch.setattr(http, "MIN_PROGRESS_BYTES", 10_000)
     # More attempts than are allowed without progress.
-    host.respond_with("/x", [cut(20_000)] * 12)
+    host.respond_with("/x", [break_off_after(20_000)] * 12)
 
     assert download(tmp_path, file) == CONTENT
 
@@ -213,7 +213,7 @@ def test_a_server_error_that_may_pass_is_tried_again(tmp_path, host, file, code)
     host.respond_with("/x", [status(code)])
 
     assert download(tmp_path, file) == CONTENT
-    assert len(host.seen) == 2
+    assert len(host.requests) == 2
 
 
 def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host, monkeypatch):
@@ -224,12 +224,12 @@ def test_attempts_that_download_the_same_bytes_again_are_counted(tmp_path, host,
     """
     monkeypatch.setattr(http, "MIN_PROGRESS_BYTES", 10_000)
     url = host.put("/x", CONTENT)
-    host.respond_with("/x", [cut(20_000)] * 99)
+    host.respond_with("/x", [break_off_after(20_000)] * 99)
 
     message = download_error(tmp_path, File(url=url))
 
     assert "IncompleteRead(20000 bytes read, " in message
-    assert len(host.seen) == http.MAX_ATTEMPTS
+    assert len(host.requests) == http.MAX_ATTEMPTS
 
 
 def test_a_longer_pause_is_made_if_the_server_asks_for_it(tmp_path, host, file, pauses):
@@ -301,7 +301,7 @@ def test_a_response_that_is_longer_than_the_known_size_is_not_read_to_its_end(tm
     message = download_error(tmp_path, File(url=host.url("/x"), size=7))
 
     assert "expected 7 bytes, found " in message
-    assert host.seen[0].sent < 100_000_000
+    assert host.requests[0].sent_bytes < 100_000_000
 
 
 def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monkeypatch):
@@ -314,9 +314,9 @@ def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monk
     message = download_error(tmp_path, File(url=host.url("/x")))
 
     assert "fewer than 65536 bytes in 0.5 seconds" in message
-    assert len(host.seen) == 2
-    for request in host.seen:
-        assert request.sent < 500
+    assert len(host.requests) == 2
+    for request in host.requests:
+        assert request.sent_bytes < 500
 
 
 # User names and passwords
@@ -364,8 +364,8 @@ def test_a_password_is_not_sent_to_the_host_of_a_redirect(tmp_path, host, netrc)
 
     assert "HTTP 401 Unauthorized (user name and password: " in message
     assert "secret" not in message
-    assert "Authorization" in host.asked("/old")[0].headers
-    for request in host.asked("/x"):
+    assert "Authorization" in host.requests_for("/old")[0].headers
+    for request in host.requests_for("/x"):
         assert "Authorization" not in request.headers
 
 

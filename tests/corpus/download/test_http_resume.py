@@ -22,7 +22,7 @@ from downloads import (
     requested_ranges,
     sha256_of,
 )
-from servers import cut, stall
+from servers import break_off_after, stall
 
 pytestmark = pytest.mark.usefixtures("pauses", "no_proxies")
 
@@ -58,12 +58,12 @@ def test_only_a_file_with_a_sum_is_resumed(
     """Only a known SHA-256 can prove that both halves are of the same version of the file."""
     url = host.put("/x", CONTENT, ranges=accepts_ranges, ETag='"one"')
     # The first response ends after half of the file.
-    host.respond_with("/x", [cut(HALF_SIZE)])
+    host.respond_with("/x", [break_off_after(HALF_SIZE)])
 
     assert download(tmp_path, File(url=url, sha256=sha256)) == CONTENT
 
     assert requested_ranges(host) == [None, requested_range]
-    assert host.seen[1].sent == sent_bytes
+    assert host.requests[1].sent_bytes == sent_bytes
     assert files_in_store(tmp_path) == complete_files(tmp_path)
 
 
@@ -86,11 +86,11 @@ def test_a_download_that_stalls_is_resumed(tmp_path, host, file, monkeypatch):
 def partial_file(tmp_path, host, file, monkeypatch):
     """The first half of `file`, which an earlier process downloaded."""
     # The first response ends after half of the file.
-    host.respond_with("/x", [cut(HALF_SIZE)])
+    host.respond_with("/x", [break_off_after(HALF_SIZE)])
     with monkeypatch.context() as patch:
         patch.setattr(http, "MAX_ATTEMPTS", 1)
         download_error(tmp_path, file)
-    host.seen.clear()
+    host.requests.clear()
     files = files_in_store(tmp_path)
     assert len(files) == 1
     assert files[0].read_bytes() == CONTENT[:HALF_SIZE]
@@ -101,7 +101,7 @@ def partial_file(tmp_path, host, file, monkeypatch):
 def test_the_next_process_resumes_a_download(tmp_path, host, file):
     """An earlier process downloaded the first half of the file."""
     # The first response of this process ends after 1,000 bytes.
-    host.respond_with("/x", [cut(1000)])
+    host.respond_with("/x", [break_off_after(1000)])
 
     assert download(tmp_path, file) == CONTENT
 
@@ -126,7 +126,7 @@ def test_the_progress_bar_of_a_resumed_download_counts_the_bytes_on_disk(
             bars[-1][-1] += count
 
     monkeypatch.setattr(http, "Progress", RecordedProgress)
-    host.respond_with("/x", [cut(1000)])
+    host.respond_with("/x", [break_off_after(1000)])
 
     download(tmp_path, file)
 
@@ -148,7 +148,7 @@ def test_a_partial_file_that_is_complete_is_not_downloaded_again(
 
     # The request asks for the bytes after the last one; the server has none to send.
     assert requested_ranges(host) == [f"bytes={len(CONTENT)}-"]
-    assert host.seen[0].sent == 0
+    assert host.requests[0].sent_bytes == 0
 
 
 @pytest.fixture
@@ -183,11 +183,11 @@ def test_bytes_that_a_killed_process_downloaded_are_not_downloaded_again(
     assert download(tmp_path, File(url=host.url("/x"))) == CONTENT
 
     assert requested_ranges(host)[1:] == [f"bytes={size}-"]
-    assert host.seen[1].sent == len(CONTENT) - size
+    assert host.requests[1].sent_bytes == len(CONTENT) - size
 
 
 def test_two_processes_download_a_file_once(host, start_download):
     processes = [start_download(), start_download()]
 
     assert [process.wait() for process in processes] == [0, 0]
-    assert len(host.seen) == 1
+    assert len(host.requests) == 1

@@ -119,7 +119,7 @@ def test_a_shard_prints_no_counts(tmp_path, before, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("work", [AllShards(2), WholeText()])
+@pytest.mark.parametrize("work", [AllShards(2), WholeText()], ids=["two shards", "whole text"])
 def test_the_counts_of_the_whole_text_are_printed(tmp_path, before, capsys, work):
     """The text has the pairs ("a b c", "d"), ("f", "g") and ("h", "i j k"); the limit is 1.5.
 

@@ -172,12 +172,12 @@ def test_dropout_splits_as_by_subword_nmt_for_the_same_random_numbers(
 @pytest.mark.parametrize(
     ("word", "subwords"),
     [
-        ("aaab", ["aa@@", "a@@", "b"]),
-        ("aaaab", ["aa@@", "aa@@", "b"]),
-        ("aaaaab", ["aa@@", "aa@@", "a@@", "b"]),
-        ("baaab", ["b@@", "aa@@", "a@@", "b"]),
+        pytest.param("aaab", ["aa@@", "a@@", "b"], id="three letters a, then b"),
+        pytest.param("aaaab", ["aa@@", "aa@@", "b"], id="four letters a, then b"),
+        pytest.param("aaaaab", ["aa@@", "aa@@", "a@@", "b"], id="five letters a, then b"),
+        pytest.param("baaab", ["b@@", "aa@@", "a@@", "b"], id="three letters a between two b"),
         # The last letter has the mark of a word's end, so that it is another symbol.
-        ("aaaa", ["aa@@", "a@@", "a"]),
+        pytest.param("aaaa", ["aa@@", "a@@", "a"], id="four letters a"),
     ],
 )
 def test_of_equal_letters_in_a_row_each_is_merged_once_from_the_left(tmp_path, word, subwords):

@@ -15,33 +15,41 @@ def exit_of(ends, capsys):
     return raised.value.code, capsys.readouterr().err
 
 
-def test_the_process_that_failed_first_is_reported(capsys):
-    first = ProcessEnd(status=1, timestamp=1000.0, message="out of memory")
-    second = ProcessEnd(status=75, timestamp=1001.0, message="stopped")
+@pytest.mark.parametrize(
+    ("first_end", "second_end", "status", "message"),
+    [
+        pytest.param(
+            ProcessEnd(status=1, timestamp=1000.0, message="out of memory"),
+            ProcessEnd(status=75, timestamp=1001.0, message="stopped"),
+            1,
+            "out of memory",
+            id="two errors: the first",
+        ),
+        # A failed process needs a moment to record its error, so the loss may be recorded before.
+        pytest.param(
+            ProcessEnd(status=PEER_LOST, timestamp=1000.0, message="process 1 is lost"),
+            ProcessEnd(status=1, timestamp=1002.0, message="out of memory"),
+            1,
+            "out of memory",
+            id="lost peer, soon after an error: the error",
+        ),
+        # A connection may break by itself; then it is the cause, and errors follow from it.
+        pytest.param(
+            ProcessEnd(status=PEER_LOST, timestamp=1000.0, message="process 1 is lost"),
+            ProcessEnd(status=1, timestamp=1010.0, message="no checkpoint"),
+            PEER_LOST,
+            "process 1 is lost",
+            id="lost peer, much later an error: the loss",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_reversed", [False, True], ids=["by rank", "reversed ranks"])
+def test_the_process_that_failed_first_is_reported(
+    capsys, first_end, second_end, status, message, is_reversed
+):
+    """A process that has lost its peer is the first only if no other error comes soon after."""
+    ends = [first_end, second_end]
+    if is_reversed:
+        ends.reverse()
 
-    status, message = exit_of([second, first], capsys)
-
-    assert status == 1
-    assert message == "bleuprint: error: out of memory\n"
-
-
-def test_a_process_that_lost_its_peer_is_not_taken_for_the_cause(capsys):
-    """The failed process needs a moment to record its error, so the loss may be recorded before."""
-    loss = ProcessEnd(status=PEER_LOST, timestamp=1000.0, message="process 1 is lost")
-    cause = ProcessEnd(status=1, timestamp=1002.0, message="out of memory")
-
-    status, message = exit_of([loss, cause], capsys)
-
-    assert status == 1
-    assert message == "bleuprint: error: out of memory\n"
-
-
-def test_a_lost_peer_is_reported_if_other_errors_came_much_later(capsys):
-    """A connection may break by itself; then it is the cause, and errors follow from it."""
-    loss = ProcessEnd(status=PEER_LOST, timestamp=1000.0, message="process 1 is lost")
-    consequence = ProcessEnd(status=1, timestamp=1010.0, message="no checkpoint")
-
-    status, message = exit_of([consequence, loss], capsys)
-
-    assert status == PEER_LOST
-    assert message == "bleuprint: error: process 1 is lost\n"
+    assert exit_of(ends, capsys) == (status, f"bleuprint: error: {message}\n")

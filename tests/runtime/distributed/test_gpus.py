@@ -97,19 +97,40 @@ def simulate_pci_devices(monkeypatch, folder, devices):
     simulate_cuda(monkeypatch, is_available=False)
 
 
-def test_a_gpu_without_a_driver_is_noted_and_the_training_uses_cpus(monkeypatch, tmp_path, capfd):
+# The vendor and the class of PCI devices.
+INTEL_DISPLAY = ("0x8086", "0x030000")
+NVIDIA_GPU = ("0x10de", "0x030200")
+NVIDIA_SOUND = ("0x10de", "0x040300")
+OTHER_VENDOR_DISPLAY = ("0x1af4", "0x030000")
+
+
+@pytest.mark.parametrize(
+    ("devices", "note"),
+    [
+        pytest.param(
+            [INTEL_DISPLAY, NVIDIA_GPU],
+            "bleuprint: note: training on CPUs: this machine has an NVIDIA GPU, but no driver "
+            "answers\n",
+            id="an NVIDIA GPU",
+        ),
+        pytest.param(
+            [NVIDIA_SOUND, OTHER_VENDOR_DISPLAY],
+            "",
+            id="an NVIDIA sound device and a display of another vendor",
+        ),
+    ],
+)
+def test_an_nvidia_display_device_without_a_driver_is_noted_and_the_training_uses_cpus(
+    monkeypatch, tmp_path, capfd, devices, note
+):
     """Without the note, the user would wonder why the training is slow."""
     monkeypatch.setattr(torch.version, "cuda", "13.0")  # PyTorch supports GPUs
-    intel_display = ("0x8086", "0x030000")
-    nvidia_gpu = ("0x10de", "0x030200")  # vendor, device class
-    simulate_pci_devices(monkeypatch, tmp_path, [intel_display, nvidia_gpu])
+    simulate_pci_devices(monkeypatch, tmp_path, devices)
 
     group = init_process_group()
 
     assert group == Group(rank=0, size=1, device=torch.device("cpu"))
-    assert capfd.readouterr().err == (
-        "bleuprint: note: training on CPUs: this machine has an NVIDIA GPU, but no driver answers\n"
-    )
+    assert capfd.readouterr().err == note
 
 
 @pytest.mark.parametrize(
@@ -128,19 +149,6 @@ def test_a_gpu_that_is_unused_on_purpose_gets_no_note_about_its_driver(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible_devices)
     nvidia_gpu = ("0x10de", "0x030000")  # vendor, device class
     simulate_pci_devices(monkeypatch, tmp_path, [nvidia_gpu])
-
-    group = init_process_group()
-
-    assert group == Group(rank=0, size=1, device=torch.device("cpu"))
-    assert capfd.readouterr().err == ""
-
-
-def test_only_an_nvidia_display_device_counts_as_a_gpu_without_driver(monkeypatch, tmp_path, capfd):
-    """A machine with an NVIDIA sound device and another vendor's display has no NVIDIA GPU."""
-    monkeypatch.setattr(torch.version, "cuda", "13.0")  # PyTorch supports GPUs
-    nvidia_sound = ("0x10de", "0x040300")  # vendor, device class
-    other_vendor_display = ("0x1af4", "0x030000")
-    simulate_pci_devices(monkeypatch, tmp_path, [nvidia_sound, other_vendor_display])
 
     group = init_process_group()
 
