@@ -202,7 +202,7 @@ def test_new_corpus_writes_notes_on_two_files(project, capsys):
         "sed -E 's/@@( |$)//g'"
     ) in errors
     assert (
-        "note: inputs/mine.en: 100% of the lines look like JSON, such as line 1: "
+        "note: inputs/mine.en: 100% of the lines look like JSON, such as line 1. "
         "Write the sentences alone, one per line"
     ) in errors
 

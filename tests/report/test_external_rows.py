@@ -301,7 +301,7 @@ def experiment_with_subwords(experiment_with_external, tmp_path_factory):
 def test_a_note_warns_of_a_file_of_subwords(experiment_with_subwords):
     (note,) = file_warning_notes(frame.load(experiment_with_subwords.root))
 
-    assert note.startswith(f"{SUBWORD_WARNING} BPE subwords (@@), such as line 1; ")
+    assert note.startswith(f"{SUBWORD_WARNING} BPE subwords (@@), such as line 1. ")
 
 
 @pytest.mark.parametrize("name", ["table.md", "table.tex", "index.html"])
