@@ -320,7 +320,7 @@ def test_the_stage_writes_the_scores_of_all_test_sets(unscored_run, tmp_path):
     [
         pytest.param(
             b"one\n" * 39,
-            "first.de has 40 lines, but .* has 39. They must be parallel",
+            "first.de has 40 lines and .* has 39: not parallel",
             id="a line too few",
         ),
         pytest.param(
