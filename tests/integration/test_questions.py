@@ -43,14 +43,25 @@ def git_status(project):
     return project.run("git", "status", "--porcelain")
 
 
-def clone_with_results(by_dvc, root):
-    """Clone a project to a folder and run `dvc pull`, here from a copy of the project's cache."""
+@pytest.fixture(scope="module")
+def shared_clone(by_dvc, tmp_path_factory):
+    """Return a clone of a finished project after `dvc pull`. Not to be changed.
+
+    It pulls from a copy of the project's cache.
+    """
+    root = tmp_path_factory.mktemp("shared") / "clone"
     by_dvc.run("git", "clone", "--quiet", str(by_dvc.root), str(root))
     clone = micro.Project(root)
     shutil.copytree(by_dvc.root / "inputs", root / "inputs", dirs_exist_ok=True)
     shutil.copytree(by_dvc.root / ".dvc" / "cache", root / ".dvc" / "cache")
     clone.run("dvc", "checkout")
     return clone
+
+
+@pytest.fixture
+def clone_with_results(shared_clone, tmp_path):
+    """Return a copy of the clone, with its modification times, which a test may change."""
+    return shared_clone.copy(tmp_path / "clone")
 
 
 def edit_learning_rate(project):
@@ -70,9 +81,9 @@ def kill_during_a_training(project):
 
 
 @pytest.fixture(params=["a clone with results", "an edit of params.yaml", "a run that was killed"])
-def project(request, by_dvc, tmp_path):
-    """A project in a state in which users ask."""
-    project = clone_with_results(by_dvc, tmp_path / "clone")
+def project(request, clone_with_results):
+    """Return a project in a state in which users ask."""
+    project = clone_with_results
     assert project.changed_stages() == set()
     if request.param == "an edit of params.yaml":
         edit_learning_rate(project)
@@ -106,12 +117,12 @@ def test_commands_that_only_show_something_change_no_file_of_the_project(project
         assert git_status(project) == status_before, command
 
 
-def test_snakemake_has_nothing_to_run_in_a_clone_with_results(by_dvc, tmp_path):
+def test_snakemake_has_nothing_to_run_in_a_clone_with_results(clone_with_results):
     """`git clone` gives all files the time of now, and Snakemake compares times by default.
 
     Git ignores the HTML report, so a clone lacks it. A dry run must not write it; a run does.
     """
-    clone = clone_with_results(by_dvc, tmp_path / "clone")
+    clone = clone_with_results
     html_report = clone.root / "reports/index.html"
     stages_out_of_date = clone.changed_stages()
     assert stages_out_of_date == set()
@@ -127,12 +138,12 @@ def test_snakemake_has_nothing_to_run_in_a_clone_with_results(by_dvc, tmp_path):
     assert git_status(clone) == ""
 
 
-def test_a_dry_run_and_plan_list_the_stages_that_an_edit_changes(by_dvc, tmp_path):
+def test_a_dry_run_and_plan_list_the_stages_that_an_edit_changes(clone_with_results):
     """The learning rate of the system wide is edited.
 
     The stages of the system tiny, and `binarize`, which prepares the text, stay as they are.
     """
-    clone = clone_with_results(by_dvc, tmp_path / "clone")
+    clone = clone_with_results
     clone.snakemake()
     edit_learning_rate(clone)
 
