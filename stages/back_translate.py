@@ -1,15 +1,16 @@
 """Translate one side of a monolingual text with a trained system, as synthetic training text.
 
 Reads the text TEXT in data/raw and the averaged model of SYSTEM on CORPUS with the first seed.
-Writes the synthetic sentence pairs to data/raw, beside the downloaded text.
+Writes the synthetic sentence pairs to data/raw, next to the downloaded text.
 """
 
 import sys
 
 from bleuprint.model.arithmetic import check_portable, restart
 
-# torch reads environment variables when it is imported. So this process restarts with those of its
-# system's arithmetic before the imports below. Arguments 2 and 3 are SYSTEM and CORPUS.
+# torch reads environment variables when it is imported. So this process restarts with the
+# variables of its system's arithmetic before the imports below.
+# Arguments 2 and 3 are SYSTEM and CORPUS.
 restart(*sys.argv[2:4])
 
 from bleuprint.config.experiment import load_resolved_settings

@@ -9,8 +9,9 @@ import sys
 
 from bleuprint.model.arithmetic import restart
 
-# torch reads environment variables when it is imported. So this process restarts with those of its
-# system's arithmetic before torch is imported. Arguments 1 and 2 are SYSTEM and CORPUS.
+# torch reads environment variables when it is imported. So this process restarts with the
+# variables of its system's arithmetic before torch is imported.
+# Arguments 1 and 2 are SYSTEM and CORPUS.
 restart(*sys.argv[1:3])
 
 from bleuprint.pipeline import stage_args

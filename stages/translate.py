@@ -3,15 +3,16 @@
 For an external system, whose translations come from files, this stage checks and copies the files.
 
 Reads models/SYSTEM/CORPUS/SEED/averaged, data/binary/CORPUS and data/tokens/CORPUS.
-Writes the translations to results/SYSTEM/CORPUS/SEED/hypotheses, and translation.json beside them.
+Writes the translations to results/SYSTEM/CORPUS/SEED/hypotheses, and translation.json next to them.
 """
 
 import sys
 
 from bleuprint.model.arithmetic import check_portable, restart
 
-# torch reads environment variables when it is imported. So this process restarts with those of its
-# system's arithmetic before torch is imported. Arguments 1 and 2 are SYSTEM and CORPUS.
+# torch reads environment variables when it is imported. So this process restarts with the
+# variables of its system's arithmetic before torch is imported.
+# Arguments 1 and 2 are SYSTEM and CORPUS.
 restart(*sys.argv[1:3])
 
 from bleuprint.config.experiment import load_resolved_settings

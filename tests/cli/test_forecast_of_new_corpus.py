@@ -81,7 +81,7 @@ def test_pairs_drawn_for_held_out_sets_do_not_count_as_dropped():
 @pytest.mark.parametrize(
     ("failure", "dropped", "train", "expected"),
     [
-        pytest.param("nothing left", 0, 900, True, id="a stage failed"),
+        pytest.param("all pairs dropped", 0, 900, True, id="a stage failed"),
         pytest.param(None, 501, 79, True, id="more than half dropped, 99 left"),
         pytest.param(None, 501, 80, False, id="more than half dropped, 100 left"),
         pytest.param(None, 500, 79, False, id="half dropped, 99 left"),
@@ -136,7 +136,7 @@ def test_the_expected_precision_of_bleu_depends_on_the_test_set(test_pairs, prec
     (line,) = _quality_forecast(remaining_pairs)
 
     assert line.startswith(
-        f"BLEU will be known to about ±{precision}, by a test set of {test_pairs:,} pairs"
+        f"a test set of {test_pairs:,} pairs measures BLEU to about ±{precision}"
     )
 
 
@@ -150,7 +150,7 @@ def test_the_precision_of_bleu_is_omitted_below_100_test_pairs():
 def test_fewer_than_10000_training_pairs_are_noted_as_few():
     (line,) = _quality_forecast(RemainingPairs(train=9_999, valid=50, test=99))
 
-    assert line.startswith("9,999 training pairs are few: ")
+    assert line.startswith("9,999 training pairs are few. ")
 
 
 TEXT = TextSize(pairs=100_000, source_length=10.0, target_length=10.0, vocabulary_size=1000)
@@ -234,7 +234,7 @@ def test_the_forecast_ends_with_the_time_of_all_stages_and_advice(forecast_lines
 
     assert lines[1:] == [
         total_line(training_minutes=60, cores="2 idle cores"),
-        "for a better system, in more hours: raise its train.max_updates in params.yaml",
+        "For a better system, raise its train.max_updates in params.yaml: it trains longer",
     ]
 
 
@@ -307,8 +307,8 @@ def test_no_time_is_forecast_for_a_training_that_patience_ends(forecast_lines):
     lines = forecast_lines(systems)
 
     assert lines == [
-        "a trains until train.patience ends it",
-        "for a better system, in more hours: raise its train.max_updates in params.yaml",
+        "a trains until train.patience stops it",
+        "For a better system, raise its train.max_updates in params.yaml: it trains longer",
     ]
 
 
@@ -320,5 +320,5 @@ def test_no_time_is_forecast_on_a_machine_with_a_gpu(forecast_lines):
 
     assert lines == [
         "a trains for at most 2 updates, 0.0 epochs",
-        "for a better system, in more hours: raise its train.max_updates in params.yaml",
+        "For a better system, raise its train.max_updates in params.yaml: it trains longer",
     ]

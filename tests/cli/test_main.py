@@ -121,7 +121,7 @@ def project(tmp_path):
         pytest.param(
             "inpect own",
             2,
-            "bleuprint: error: unknown command inpect: do you mean inspect?",
+            "bleuprint: error: unknown command inpect. Do you mean inspect?",
             id="misspelled command",
         ),
         pytest.param(
@@ -131,7 +131,10 @@ def project(tmp_path):
             id="renamed command",
         ),
         pytest.param(
-            "zzz", 2, "unknown command zzz; bleuprint --help lists all", id="unknown command"
+            "zzz",
+            2,
+            "unknown command zzz. To list all commands: bleuprint --help",
+            id="unknown command",
         ),
     ],
 )
@@ -198,7 +201,7 @@ def test_inspect_draws_as_many_pairs_as_the_user_asks_for(project):
     """The text has seven pairs."""
     output = run(project, "-m", "bleuprint", "inspect", "own", "--pairs", "3")
 
-    assert output.startswith("3 of 7 pairs, drawn by seed 1;")
+    assert output.startswith("3 of 7 pairs, sampled with seed 1.")
     assert "\nclean: 3 pairs in, 3 out\n" in output
 
 
@@ -263,7 +266,7 @@ def test_inspect_names_the_rule_that_drops_all_pairs(project, monkeypatch, capsy
         run_here(project, monkeypatch, "inspect", "own")
 
     assert str(raised.value) == (
-        "corpus own: nothing left of train after filter: 1 pair in, 0 out; dropped by length 1"
+        "corpus own: filter dropped all pairs of train: 1 pair in, 0 out; dropped by length 1"
     )
     assert "  length: 1 dropped, 100.00%\n" in capsys.readouterr().out
 

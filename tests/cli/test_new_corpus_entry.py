@@ -41,7 +41,7 @@ def test_the_command_of_the_readme_adds_an_entry_and_says_what_comes_next(projec
     first_lines = "500 pairs; params.yaml has a new entry in place of the example:\n\n"
     assert output.out.startswith(f"{first_lines}  mine-de-en:\n")
     assert output.err == (
-        "bleuprint: note: the test set has only 50 pairs, and systems are compared from 100 on. "
+        "bleuprint: note: the test set has only 50 pairs. Comparing systems needs at least 100. "
         "Add text, or name a test set of your own in files.tests\n"
     )
     printed_entry = output.out.removeprefix(first_lines).partition("\n\n")[0]
@@ -54,10 +54,10 @@ def test_the_command_of_the_readme_adds_an_entry_and_says_what_comes_next(projec
         r"^medium trains for at most ",
         r"^forecast for \S+, without other corpora: \d+ minutes?, on \d+ idle cores? of this",
         r"raise its train\.max_updates",
-        r"^400 training pairs are few: ",
-        r"^next: state the license",
-        r"^next: bleuprint inspect mine-de-en ",
-        r"^next: make reproduce ",
+        r"^400 training pairs are few\. ",
+        r"^Next: state the license",
+        r"^Next: bleuprint inspect mine-de-en ",
+        r"^Next: make reproduce ",
     ]
     last_lines = output.out.splitlines()[-len(last_line_patterns) :]
     for line, pattern in zip(last_lines, last_line_patterns, strict=True):
@@ -84,7 +84,7 @@ def test_the_same_files_cannot_be_added_twice(project):
     command = "bleuprint new-corpus inputs/mine.en inputs/mine.de"
     run_command(command)
 
-    with pytest.raises(UserError, match="corpus mine-en-de is already defined: remove or"):
+    with pytest.raises(UserError, match=r"corpus mine-en-de is already defined\. Remove or"):
         run_command(command)
 
 
@@ -97,7 +97,7 @@ def test_a_note_says_that_systems_sized_for_the_first_corpus_stay_for_the_second
 
     run_command("bleuprint new-corpus inputs/second.en inputs/second.de")
 
-    assert "params.yaml keeps its systems, whose sizes do not fit" in capsys.readouterr().err
+    assert "params.yaml keeps its systems. Their sizes do not fit" in capsys.readouterr().err
 
 
 def test_files_with_unusual_names_and_characters_become_an_entry(project):

@@ -29,7 +29,7 @@ def test_the_precision_of_bleu_is_stated_for_a_test_set_of_100_pairs(project, ca
     run_command("bleuprint new-corpus inputs/mine.en inputs/mine.de")
 
     output = capsys.readouterr()
-    assert re.search(r"BLEU will be known to about ±5\.\d, by a test set of \d+ pairs", output.out)
+    assert re.search(r"a test set of \d+ pairs measures BLEU to about ±5\.\d", output.out)
     assert "the test set has only" not in output.err
 
 

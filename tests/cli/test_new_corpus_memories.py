@@ -181,7 +181,7 @@ def test_for_three_languages_the_message_proposes_the_two_with_most_units(projec
         units.append([("en", english), ("fr", german)])
     write_memory(project, units, "memory.tmx")
 
-    with pytest.raises(UserError, match=r"name two languages, such as: --languages en no\. "):
+    with pytest.raises(UserError, match=r"Name two, such as: --languages en no\. "):
         NewCorpus.from_files([Path("inputs/memory.tmx")])
 
 
@@ -199,7 +199,7 @@ def test_a_memory_of_two_variants_of_one_language_is_refused(project):
     [
         pytest.param(
             "",
-            r"memory\.tmx: name two languages, .* in this file are en \(500\), de \(500\), f",
+            r"memory\.tmx: .* more than two languages\. Name two, .* are en \(500\), de \(500\), f",
             id="none named",
         ),
         pytest.param(
@@ -214,7 +214,7 @@ def test_a_memory_of_two_variants_of_one_language_is_refused(project):
         ),
         pytest.param(
             "--languages english de",
-            r"--languages english: not a language code .*; english is",
+            r"--languages english: not a language code .*\. Use en for english",
             id="not a code",
         ),
         pytest.param(

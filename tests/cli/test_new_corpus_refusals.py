@@ -19,13 +19,13 @@ from new_corpus import (
         pytest.param(
             "short.de",
             b"Ein Satz.\n",
-            r"inputs/mine\.en has 500 lines and inputs/short\.de has 1: ",
+            r"inputs/mine\.en has 500 lines, but inputs/short\.de has 1, ",
             id="fewer lines",
         ),
         pytest.param(
             "empty.de",
             b"",
-            r"inputs/mine\.en has 500 lines and inputs/empty\.de has 0: ",
+            r"inputs/mine\.en has 500 lines, but inputs/empty\.de has 0, ",
             id="empty",
         ),
         pytest.param(
@@ -35,7 +35,7 @@ from new_corpus import (
             id="Latin-1",
         ),
         pytest.param(
-            "\udcff.de", b"Satz.\n" * 500, r": its name is not UTF-8: rename it$", id="Latin-1 name"
+            "\udcff.de", b"Satz.\n" * 500, r": its name is not UTF-8. Rename it$", id="Latin-1 name"
         ),
         pytest.param(
             "x.txt",
@@ -45,11 +45,11 @@ from new_corpus import (
         ),
         pytest.param("none.de", None, r"inputs/none\.de: no such file", id="missing"),
         pytest.param("none.csv", None, r"inputs/none\.csv: no such file", id="missing table"),
-        pytest.param("../out.de", b"", r"must be below inputs/: copy", id="outside inputs"),
+        pytest.param("../out.de", b"", r"must be below inputs/\. Copy", id="outside inputs"),
         pytest.param(
             "mine.en",
             None,
-            r"inputs/mine\.en is given twice: name the source file, then",
+            r"inputs/mine\.en is given twice. Name the source file, then",
             id="same file",
         ),
         pytest.param(
@@ -58,7 +58,7 @@ from new_corpus import (
             r"both names end in en\. .* --languages en de",
             id="same language",
         ),
-        pytest.param("", None, r"inputs: a folder; name a text file", id="folder"),
+        pytest.param("", None, r"inputs: a folder. Name a text file", id="folder"),
         pytest.param(
             "few.de few.en",
             b"Ja.\n" * 99,
@@ -86,7 +86,7 @@ def test_the_message_about_an_extra_line_estimates_its_number(project):
     german_path.write_text("".join(lines), encoding="utf-8")
 
     with pytest.raises(
-        UserError, match=r"de has 501: not parallel; .* at about line (\d+)"
+        UserError, match=r"de has 501, so they are not parallel\. .* at about line (\d+)"
     ) as error:
         run_command(f"bleuprint new-corpus {english_path} {german_path}")
 
@@ -99,7 +99,7 @@ def test_the_message_about_an_extra_line_estimates_its_number(project):
     [
         pytest.param(
             FIVE_HUNDRED_PAIRS[:99],
-            "99 pairs are too few to train, validate and test on: at least 100",
+            "99 pairs are too few to train, validate and test on. Collect at least 100",
             id="too few",
         ),
         pytest.param(

@@ -35,7 +35,7 @@ def test_pairs_that_remain_after_the_rules_are_counted(capsys):
     assert count_line in output.splitlines()
     assert "400 training pairs are few" in output
     # The precision of BLEU is stated for test sets of 100 pairs or more.
-    assert "BLEU will be known" not in output
+    assert "measures BLEU" not in output
 
 
 @pytest.mark.usefixtures("eight_hundred_pairs")

@@ -228,7 +228,9 @@ def test_columns_named_source_and_target_are_the_two_sides(project):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        pytest.param("1 3", r"app\.tsv: column 1 holds keys such as 'app\.item_0', not", id="keys"),
+        pytest.param(
+            "1 3", r"app\.tsv: column 1 contains keys such as 'app\.item_0', not", id="keys"
+        ),
         pytest.param(
             "3 5", r"app\.tsv:1: no column '5'\. Columns: 1 \('app\.item_0'\)", id="number too high"
         ),
@@ -271,7 +273,7 @@ def test_a_column_that_cannot_be_source_or_target_is_refused(project, columns, m
         ),
         pytest.param(
             [(a, a, b) for a, b in FIVE_HUNDRED_PAIRS],
-            r"app\.tsv: 3 columns of text\. Name two: --columns SOURCE TARGET\. Columns: 1",
+            r"app\.tsv: 3 columns contain text\. Name two: --columns SOURCE TARGET\. Columns: 1",
             id="three columns without a header",
         ),
     ],
@@ -294,5 +296,5 @@ def test_the_advised_option_contains_the_language_of_the_file_name(project):
 def test_the_option_columns_is_refused_for_two_text_files(project):
     write_pairs(project, FIVE_HUNDRED_PAIRS, names=("mine.en", "mine.de"))
 
-    with pytest.raises(UserError, match=r"mine\.en: --columns is for a \.tsv file"):
+    with pytest.raises(UserError, match=r"mine\.en: --columns is only for a \.tsv file"):
         run_command("bleuprint new-corpus inputs/mine.en inputs/mine.de --columns 1 2")

@@ -283,7 +283,7 @@ def test_release_prints_the_size_of_the_folder_and_how_to_check_it(replace_funct
 
     output = capsys.readouterr().out
     # 1.5 and 2 MB are 3.5, rounded to 4.
-    assert output.startswith("folder: 2 files, 4 MB; README.md describes them\n")
+    assert output.startswith("folder: 2 files, 4 MB. README.md describes them\n")
     assert output.endswith("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY\n")
 
 

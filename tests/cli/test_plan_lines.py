@@ -115,7 +115,7 @@ def test_a_line_with_a_stage_of_unknown_time_has_no_time(print_plan):
     assert lines == [f"{'train, 2 stages':<36}  new", f"{'score, 3 stages':<36}  new"]
     assert total == (
         "2 of these took 0:01:30 when they last ran here; "
-        "not known: the time of 3 others (train, score)"
+        "the time of 3 others (train, score) is unknown"
     )
 
 

@@ -40,5 +40,5 @@ def test_valid_bibtex_is_not_changed(bibtex):
     ],
 )
 def test_text_that_is_not_bibtex_is_refused(text):
-    with pytest.raises(ValueError, match="is not a BibTeX entry: write"):
+    with pytest.raises(ValueError, match=r"is not a BibTeX entry\. Write"):
         _check_bibtex(text)

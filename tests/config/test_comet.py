@@ -37,7 +37,7 @@ def test_an_empty_comet_section_is_refused(tmp_path):
 
     message = params_error(tmp_path, text)
 
-    assert re.search(r"params\.yaml:\d+: comet: is empty: remove the key", message)
+    assert re.search(r"params\.yaml:\d+: comet: is empty. Remove the key", message)
 
 
 def test_a_sha256_of_a_comet_model_in_capitals_is_refused(tmp_path):

@@ -51,7 +51,7 @@ def test_the_settings_of_a_text_are_accepted(settings):
     [
         pytest.param(
             {},
-            "format plain needs two files, source and target; for both sides in one file, set",
+            "format plain needs two files, source and target. For both sides in one file, set",
             id="plain without files",
         ),
         pytest.param({"both": BOTH}, "format plain needs two files", id="plain in one file"),
@@ -72,7 +72,7 @@ def test_the_settings_of_a_text_are_accepted(settings):
         ),
         pytest.param(
             {"format": "tmx"},
-            "format tmx has both sides in one file: needs both",
+            "format tmx has both sides in one file. Name this file",
             id="tmx without files",
         ),
         pytest.param(
@@ -92,12 +92,12 @@ def test_the_settings_of_a_text_are_accepted(settings):
         ),
         pytest.param(
             {"both": BOTH, "format": "tsv"},
-            "format tsv needs columns, and no other format has them",
+            "format tsv needs columns. Name the source",
             id="tsv without columns",
         ),
         pytest.param(
             {"both": BOTH, "format": "tmx", "columns": (1, 2)},
-            "format tsv needs columns, and no other format has them",
+            "columns are only for format tsv, but format is tmx",
             id="tmx with columns",
         ),
         pytest.param(
@@ -107,22 +107,22 @@ def test_the_settings_of_a_text_are_accepted(settings):
         ),
         pytest.param(
             {"both": BOTH, "format": "tsv", "columns": (1, "English")},
-            r"columns \[1, 'English'\]: name both, or number both",
+            r"columns \[1, 'English'\]: one has a name, the other a number",
             id="a number and a name of columns",
         ),
         pytest.param(
             {"both": BOTH, "format": "tsv", "columns": (1, 2), "languages": ("en-GB", "de")},
-            r"languages \['en-GB', 'de'\]: only a tmx file has language codes, and format is tsv",
+            r"languages is \['en-GB', 'de'\] and format is tsv, but only a tmx file has",
             id="tsv with languages",
         ),
         pytest.param(
             {"source": SOURCE, "target": TARGET, "tag": "<bt>"},
-            "tag '<bt>' is for a text that a system translates",
+            "tag '<bt>' is only for a text that a system translates",
             id="tag for parallel text",
         ),
         pytest.param(
             {"source": SOURCE, "target": TARGET, "pairs_seed": 0},
-            "pairs_seed 0 needs pairs",
+            "pairs_seed 0 has no effect without pairs",
             id="seed without pairs",
         ),
     ],
@@ -197,27 +197,27 @@ def test_the_settings_of_a_file_are_accepted(settings):
         ),
         pytest.param(
             {"path": "inputs"},
-            "path is 'inputs': local files must be below inputs/",
+            "path is 'inputs', but local files must be below inputs/",
             id="the folder itself",
         ),
         pytest.param(
             {"path": "a/inputs"},
-            "path is 'a/inputs': local files must be below inputs/",
+            "path is 'a/inputs', but local files must be below inputs/",
             id="another folder",
         ),
         pytest.param(
             {"path": "inputs/../a"},
-            r"path is 'inputs/\.\./a': local files must be below inputs/",
+            r"path is 'inputs/\.\./a', but local files must be below inputs/",
             id="up from the folder",
         ),
         pytest.param(
             {"url": "ftp://example.org/a"},
-            "url is 'ftp://example.org/a': not http, https or file",
+            "url is 'ftp://example.org/a'. Write an http, https or file",
             id="ftp url",
         ),
         pytest.param(
             {"url": "https://example.org/a", "mirrors": ("ftp://example.org/a",)},
-            "mirrors is 'ftp://example.org/a': not http, https or file",
+            "mirrors is 'ftp://example.org/a'. Write an http, https or file",
             id="ftp mirror",
         ),
         pytest.param(
@@ -225,15 +225,15 @@ def test_the_settings_of_a_file_are_accepted(settings):
                 "url": "https://example.org/a",
                 "mirrors": ("http://example.org/a", "ftp://example.org/b"),
             },
-            "mirrors is 'ftp://example.org/b': not http, https or file",
+            "mirrors is 'ftp://example.org/b'. Write an http, https or file",
             id="second mirror is ftp",
         ),
         pytest.param(
-            {"url": "file:///a"}, "url is 'file:///a': needs sha256", id="file url without hash"
+            {"url": "file:///a"}, "url is 'file:///a' without sha256", id="file url without hash"
         ),
         pytest.param(
             {"url": "phrasebook:trian.en"},
-            "url is 'phrasebook:trian.en': write one of phrasebook:",
+            "url is 'phrasebook:trian.en', but no such text exists. Write one of phrasebook:",
             id="unknown file of the phrasebook",
         ),
         pytest.param(

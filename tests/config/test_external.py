@@ -42,7 +42,7 @@ def test_an_external_system_is_not_a_trained_system(tmp_path):
     settings = read_params(tmp_path, PARAMS_WITH_EXTERNAL)
 
     assert settings.trained_systems == ["base"]
-    with pytest.raises(UserError, match="online-a is an external system, without a model here"):
+    with pytest.raises(UserError, match="online-a is an external system, so it has no model"):
         settings.system_on("online-a", "own")
 
 
@@ -221,16 +221,16 @@ def test_other_translations_change_the_fingerprint_of_an_external_system(tmp_pat
             "    about:",
             "    train: {max_updates: 3}\n    about:",
             # The translations are one line below, because of the inserted line.
-            f":{TRANSLATIONS_LINE + 1}: systems.online-a.translations: translations make online-a "
-            "an external system, which cannot have train; remove one of them, or the `like` that "
-            "gives it",
+            f":{TRANSLATIONS_LINE + 1}: systems.online-a.translations: online-a has "
+            "translations, so it is an external system and cannot have train. Remove one of the "
+            "two settings, or the `like` that brings it",
             id="settings of a training",
         ),
         pytest.param(
             "    about:",
             "    like: base\n    about:",
-            f":{TRANSLATIONS_LINE + 1}: systems.online-a.translations: translations make online-a "
-            "an external",
+            f":{TRANSLATIONS_LINE + 1}: systems.online-a.translations: online-a has "
+            "translations, so it is an external",
             id="inherited settings of a training",
         ),
         pytest.param(
@@ -275,7 +275,7 @@ def test_an_experiment_with_only_external_systems_is_refused(tmp_path):
 
     error = params_error(tmp_path, replace_once(PARAMS_WITH_EXTERNAL, base, ""))
 
-    message = "systems: all systems are external: add one that is trained here, the baseline"
+    message = "systems: all systems are external. Add one that is trained here, as the baseline"
     assert message in error
     assert "\n" not in error
 
@@ -333,7 +333,7 @@ def test_a_training_cannot_start_from_an_external_system(tmp_path):
 
     error = params_error(tmp_path, text)
 
-    assert "online-a is an external system, without a model here" in error
+    assert "online-a is an external system, so it has no model" in error
     assert "\n" not in error
 
 

@@ -118,7 +118,7 @@ def test_a_system_that_lists_corpora_is_trained_only_on_them(tmp_path):
 
     assert ("some", "own", 1) not in trained_runs(settings)
     assert "some" not in settings.trained_systems_on("own")
-    message = "^params.yaml: some is not trained on own; systems.some.corpora has: other$"
+    message = "^params.yaml: some is not trained on own, but only on other$"
     with pytest.raises(UserError, match=message):
         settings.system_on("some", "own")
 
@@ -227,7 +227,7 @@ def test_a_mistake_in_like_or_from_is_reported(tmp_path, old, new, message):
         pytest.param(
             "null, best: 1}",
             "null, best: 9}",
-            "some.corpora.other: average.best 9: train",
+            "some.corpora.other: average.best is 9, but train",
             id="combination on one corpus",
         ),
     ],
@@ -252,7 +252,9 @@ def test_a_contradiction_with_inherited_settings_is_reported_at_the_inheriting_s
     error = params_error(tmp_path, text)
 
     path = tmp_path / "params.yaml"
-    assert error.startswith(f"{path}:{BIG_LINE}: systems.big: average.last 2: training keeps 1")
+    assert error.startswith(
+        f"{path}:{BIG_LINE}: systems.big: average.last is 2, but training keeps only 1"
+    )
 
 
 def test_all_mistakes_are_reported_at_once_and_not_again_where_they_are_inherited(tmp_path):
@@ -293,7 +295,9 @@ def test_a_corpus_or_system_with_a_mistake_does_not_hide_other_mistakes(tmp_path
 def test_a_section_whose_only_entry_has_a_mistake_is_not_called_empty(tmp_path):
     text = replace_once(PARAMS, "  base:\n", "  base:\n    like: base\n")
 
-    with pytest.raises(UserError, match=r"^\S+:\d+: systems\.base\.like: a circle .*base -> base$"):
+    with pytest.raises(
+        UserError, match=r"^\S+:\d+: systems\.base\.like: `like` leads in a circle: .*base -> base$"
+    ):
         read_params(tmp_path, text)
 
 
@@ -348,27 +352,27 @@ def test_a_described_corpus_provides_the_texts_in_the_languages_of_an_entry(tmp_
     [
         pytest.param(
             "source: en, target: de",
-            r"mine\.yaml:6: .*first\.a: has no text in 'en' \(.*\.source\)",
+            r"mine\.yaml:6: .*first\.a: the text is not in 'en' \(.*\.source\)",
             id="a text lacks the language",
         ),
         pytest.param(
             "target: de",
-            r"back\.from: needs a language, such as en, under source",
+            r"back\.from: the source language is missing",
             id="no source",
         ),
         pytest.param(
             "source: no, target: null",
-            r"back\.from: needs a language, such as en, under target",
+            r"back\.from: the target language is missing",
             id="target is null",
         ),
         pytest.param(
             "source: no, target: [de]",
-            r"back\.from: needs a language, such as en, under target",
+            r"back\.from: the target language is missing",
             id="target is a list",
         ),
         pytest.param(
             "source: no, target: no",
-            r"back\.target: 'no' is the source language, too",
+            r"back\.target: source and target are both 'no'",
             id="one language on both sides",
         ),
     ],

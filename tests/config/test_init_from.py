@@ -172,15 +172,11 @@ def error_after_change(folder, old, new):
         ),
         pytest.param(
             "{folder: a}",
-            f":{START_LINE}: init_from.fine: needs system and corpus: the training",
+            f":{START_LINE}: init_from.fine: names no training to start from",
             id="folder",
         ),
-        pytest.param(
-            "null", f":{START_LINE}: init_from.fine: needs system and corpus", id="no value"
-        ),
-        pytest.param(
-            "base", f":{START_LINE}: init_from.fine: needs system and corpus", id="only a name"
-        ),
+        pytest.param("null", f":{START_LINE}: init_from.fine: names no training", id="no value"),
+        pytest.param("base", f":{START_LINE}: init_from.fine: names no training", id="only a name"),
         pytest.param(
             "{system: base, corpus: 3}",
             f":{START_LINE}: init_from.fine.corpus: 3 is not text",
@@ -193,8 +189,8 @@ def error_after_change(folder, old, new):
         ),
         pytest.param(
             "{system: fine, corpus: more}",
-            f":{START_LINE}: init_from.fine: a cycle, each needs the next: fine on more -> fine on "
-            "more",
+            f":{START_LINE}: init_from.fine: in this circle, each needs the next: fine on "
+            "more -> fine on more",
             id="from itself",
         ),
     ],
@@ -227,7 +223,7 @@ def test_a_start_that_names_no_training_is_reported(tmp_path, start, message):
         pytest.param(
             f"init_from:\n  fine: {START}",
             "init_from:",
-            "init_from: is empty: remove the key",
+            "init_from: is empty. Remove the key",
             id="section is empty",
         ),
         pytest.param(
@@ -276,7 +272,7 @@ def test_a_system_that_cannot_start_from_a_training_is_reported(tmp_path, old, n
         pytest.param(
             "{more: own}",
             "{more: own, own: more}",
-            "own has the vocabulary of more itself",
+            "own itself uses the vocabulary of more",
             id="cycle",
         ),
         pytest.param(
@@ -288,13 +284,13 @@ def test_a_system_that_cannot_start_from_a_training_is_reported(tmp_path, old, n
         pytest.param(
             'source: "no"\n    t',
             "source: fr\n    t",
-            "own, whose vocabulary it would have,",
+            "the vocabulary of own does not cover",
             id="another language",
         ),
         pytest.param(
             "like: own\n",
             "like: own\n    vocabulary: {of: own}\n",
-            "set this at the top level, by",
+            "this is not set here. Write",
             id="set in the corpus",
         ),
     ],
@@ -323,12 +319,12 @@ def test_train_init_from_names_a_folder(tmp_path):
     [
         pytest.param(
             "{system: base, corpus: own}",
-            "init_from.system: to start from a system of this",
+            "init_from.system: only a folder can be named here",
             id="system and corpus",
         ),
         pytest.param(
             "{corpus: own}",
-            "init_from.corpus: to start from a system of this experiment, name it at",
+            "init_from.corpus: only a folder can be named here",
             id="corpus",
         ),
         pytest.param("{}", "needs system and corpus, or a folder", id="nothing"),
@@ -396,7 +392,7 @@ def test_a_cycle_of_synthetic_text_and_trainings_is_reported_in_one_line(
     error = params_error(tmp_path, params_with_synthetic_text(system, sections))
 
     assert "\n" not in error
-    assert ": a cycle, each needs the next: " in error
+    assert ": in this circle, each needs the next: " in error
     names = error.rpartition(": ")[2].split(" -> ")
     assert names[-1] == names[0]
     reported_cycle = names[:-1]

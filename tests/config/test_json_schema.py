@@ -139,7 +139,7 @@ def test_schema_and_pipeline_refuse_a_system_with_translations_and_training(
         params["systems"]["online"] = {"about": "A"} | translations_and_training
 
     assert not Draft7Validator(SCHEMA).is_valid(params)
-    message = f"translations make online an external system, which cannot have {setting};"
+    message = f"it is an external system and cannot have {setting}."
     with pytest.raises(UserError, match=message):
         load_settings(write_params(tmp_path, params), ROOT)
 

@@ -20,13 +20,13 @@ from params import PARAMS, error_after_change, params_error, replace_once
         pytest.param(
             "seed: 1}",
             "seed: 1, every: 23}",
-            "valid 0.05 and every 23: valid must be 0",
+            "valid 0.05 and every 23 both choose",
             id="two ways to draw the validation set",
         ),
         pytest.param(
             "test: 0.05",
             "test: 0",
-            "15: corpora.own.split.test: 0, but files has no test text",
+            "15: corpora.own.split.test: the share is 0, but files has no test text",
             id="no test set",
         ),
         pytest.param(
@@ -38,13 +38,13 @@ from params import PARAMS, error_after_change, params_error, replace_once
         pytest.param(
             "joint: true",
             "joint: false",
-            "19: systems.base: ties all embeddings",
+            "39: systems.base: model.tie_embeddings all needs",
             id="tied embeddings without a joint vocabulary",
         ),
         pytest.param(
             "threshold: 0}",
             "threshold: 0}, words: {max_size: 9}",
-            "needs one of bpe, words",
+            "needs exactly one of bpe, words",
             id="two kinds of vocabulary",
         ),
     ],
@@ -59,7 +59,7 @@ def test_settings_of_a_corpus_that_contradict_each_other_are_reported(tmp_path, 
         pytest.param(
             "citation: own, source",
             "citation: wmt, source",
-            "train.a.license_and_citation: no",
+            "train.a.license_and_citation: license_and_citation of the corpus has no",
             id="unknown name of a license",
         ),
         pytest.param(
@@ -71,7 +71,7 @@ def test_settings_of_a_corpus_that_contradict_each_other_are_reported(tmp_path, 
         pytest.param(
             '"@misc{own,}"',
             '"@misc{own,"',
-            "'@misc{own,' is not a BibTeX entry: write '@type{key, ...}'",
+            "'@misc{own,' is not a BibTeX entry. Write '@type{key, ...}'",
             id="open brace in BibTeX",
         ),
     ],
@@ -98,7 +98,7 @@ def test_an_invalid_license_or_citation_is_reported(tmp_path, old, new, message)
         pytest.param(
             "citation: own, source",
             "citation: own, columns: [1, 2], source",
-            "tsv needs columns",
+            "columns are only for format tsv",
             id="columns of a plain file",
         ),
         pytest.param(
@@ -110,7 +110,7 @@ def test_an_invalid_license_or_citation_is_reported(tmp_path, old, new, message)
         pytest.param(
             "train: {a: {",
             "train: {a: {pairs_seed: 1, ",
-            "train.a: pairs_seed 1 needs pairs",
+            "train.a: pairs_seed 1 has no effect",
             id="pairs_seed without pairs",
         ),
         pytest.param(
@@ -133,9 +133,9 @@ def test_files_that_do_not_fit_the_text_are_reported(tmp_path, old, new, message
             "one of phrasebook:train.en, ",
             id="unknown file of the phrasebook",
         ),
-        pytest.param('{url: "file:///a.de"}', "needs sha256", id="file url without hash"),
+        pytest.param('{url: "file:///a.de"}', "without sha256", id="file url without hash"),
         pytest.param(
-            "{url: inputs/a.de}", "'inputs/a.de': not http, https or file (", id="path as url"
+            "{url: inputs/a.de}", "'inputs/a.de'. Write an http, https or file", id="path as url"
         ),
         pytest.param(
             '{url: "http://[::1/x"}', "not a valid URL: Invalid IPv6 URL", id="open bracket"
@@ -149,7 +149,7 @@ def test_files_that_do_not_fit_the_text_are_reported(tmp_path, old, new, message
             "{url: http://x/a, mirrors: [ftp://x/a]}", "mirrors is 'ftp://x/a'", id="ftp mirror"
         ),
         pytest.param(
-            '{url: "http://x/a "}', "'http://x/a ': it contains a space or", id="space in a url"
+            '{url: "http://x/a "}', "'http://x/a ', which contains a space or", id="space in a url"
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_test_set_cannot_be_reduced_to_some_pairs(tmp_path):
         tmp_path, "tests: {}", f"tests: {{x: {{a: {{{TEXT_FILES}, pairs: 9}}}}}}"
     )
 
-    assert "files: test.x.a: pairs 9 is for training texts" in message
+    assert "files: test.x.a: pairs 9 is only for training texts" in message
 
 
 def test_a_validation_set_cannot_be_documents(tmp_path):
@@ -175,7 +175,7 @@ def test_a_validation_set_cannot_be_documents(tmp_path):
         tmp_path, "valid: {}", f"valid: {{a: {{{TEXT_FILES}, format: documents}}}}"
     )
 
-    assert "valid.a: format documents is for training texts" in message
+    assert "valid.a: format documents is only for training texts" in message
 
 
 def test_a_test_set_cannot_be_documents(tmp_path):
@@ -184,7 +184,7 @@ def test_a_test_set_cannot_be_documents(tmp_path):
         tmp_path, "tests: {}", f"tests: {{x: {{a: {{{TEXT_FILES}, format: documents}}}}}}"
     )
 
-    assert "test.x.a: format documents is for training texts" in message
+    assert "test.x.a: format documents is only for training texts" in message
 
 
 def test_a_language_that_a_rule_does_not_support_is_reported(tmp_path):

@@ -64,11 +64,11 @@ def test_notes_name_the_precisions_that_the_processor_lacks(
     notes = list(precision_notes("base", load_settings().system_settings("base")))
 
     expected_notes = [
-        "systems.base.train.precision tf32: this machine's CPU does not have it",
+        "systems.base.train.precision is tf32, which this machine's CPU does not have",
     ]
     if not has_bfloat16:
         expected_notes.append(
-            "systems.base.decode.precision bfloat16: this machine's CPU does not have it"
+            "systems.base.decode.precision is bfloat16, which this machine's CPU does not have"
         )
     assert notes == expected_notes
 

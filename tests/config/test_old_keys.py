@@ -71,19 +71,19 @@ made_texts: {}
 
     lines = error_lines(path)
 
-    start_at_top_level = f"{OLD_KEY}: to start from a system, name it at the top level"
+    start_at_top_level = f"{OLD_KEY}. To start from a system, name it at the top level"
     assert_each_starts_with(
         lines,
         [
-            f"{path}:4: systems.tiny.over: {OLD_KEY}: write one system for each value",
+            f"{path}:4: systems.tiny.over: {OLD_KEY}. Write one system for each value",
             f"{path}:3: systems.tiny.train.from: {start_at_top_level}",
-            f"{path}:5: systems.tiny.decode.engine: {OLD_KEY}: remove it; PyTorch translates",
+            f"{path}:5: systems.tiny.decode.engine: {OLD_KEY}. Remove it: PyTorch translates",
             f"{path}:6: systems.tiny.corpora.news.train.from: {start_at_top_level}",
-            f"{path}:7: tuned: {OLD_KEY}: write its systems under systems, and name",
-            f"{path}:8: tuned.last.random: {OLD_KEY}: write one system for each value",
+            f"{path}:7: tuned: {OLD_KEY}. Write its systems under systems, and name",
+            f"{path}:8: tuned.last.random: {OLD_KEY}. Write one system for each value",
             f"{path}:8: tuned.last.train.from: {start_at_top_level}",
-            f"{path}:9: outside: {OLD_KEY}: write each of its systems under systems, with about",
-            f"{path}:10: made_texts: {OLD_KEY}: it is called synthetic now",
+            f"{path}:9: outside: {OLD_KEY}. Write each of its systems under systems, with about",
+            f"{path}:10: made_texts: {OLD_KEY}. It is called synthetic now",
         ],
     )
 
@@ -111,7 +111,7 @@ corpora:
       language_id: {likelier: 10.0}
 """)
 
-    rules = f"{params_file}:%d: corpora.news.%s: {OLD_KEY}: it is called %s now"
+    rules = f"{params_file}:%d: corpora.news.%s: {OLD_KEY}. It is called %s now"
     assert error_lines(params_file) == [
         rules % (3, "clean.tags", "html_tags"),
         rules % (5, "filter.ratio", "length_ratio"),
@@ -133,8 +133,8 @@ def test_old_names_in_the_description_of_a_corpus_are_reported_in_its_file(param
     description.write_text("license_and_citation: {}\nclean: {tags: {}}\nfilter: {numbers: {}}\n")
 
     assert error_lines(params_file) == [
-        f"{description}:2: clean.tags: {OLD_KEY}: it is called html_tags now",
-        f"{description}:3: filter.numbers: {OLD_KEY}: it is called numerals now",
+        f"{description}:2: clean.tags: {OLD_KEY}. It is called html_tags now",
+        f"{description}:3: filter.numbers: {OLD_KEY}. It is called numerals now",
     ]
 
 
@@ -151,8 +151,8 @@ corpora:
 
     sentencepiece = "corpora.news.vocabulary.sentencepiece"
     assert error_lines(params_file) == [
-        f"{params_file}:5: {sentencepiece}.model: {OLD_KEY}: it is called model_type now",
-        f"{params_file}:6: {sentencepiece}.size: {OLD_KEY}: it is called vocab_size now",
+        f"{params_file}:5: {sentencepiece}.model: {OLD_KEY}. It is called model_type now",
+        f"{params_file}:6: {sentencepiece}.size: {OLD_KEY}. It is called vocab_size now",
     ]
 
 
@@ -174,8 +174,8 @@ systems:
         decode: {min_length: 1}
 """)
 
-    renamed = f"{params_file}:%d: systems.tiny.%s: {OLD_KEY}: it is called %s now"
-    replaced = f"{params_file}:%d: systems.tiny.%s: {OLD_KEY}: write in its place: %s"
+    renamed = f"{params_file}:%d: systems.tiny.%s: {OLD_KEY}. It is called %s now"
+    replaced = f"{params_file}:%d: systems.tiny.%s: {OLD_KEY}. Write in its place: %s"
     assert error_lines(params_file) == [
         renamed % (4, "train.validate_every", "validate_interval"),
         renamed % (5, "train.checkpoint_every", "save_interval"),
@@ -197,8 +197,8 @@ published:
 """)
 
     assert error_lines(params_file) == [
-        f"{params_file}:2: published.0.scored: {OLD_KEY}: write metric: unknown",
-        f"{params_file}:4: published.2.scored: {OLD_KEY}: write metric: tokens",
+        f"{params_file}:2: published.0.scored: {OLD_KEY}. Write metric: unknown",
+        f"{params_file}:4: published.2.scored: {OLD_KEY}. Write metric: tokens",
     ]
 
 
@@ -221,15 +221,15 @@ published:
     description.write_text("license_and_citation: {}\nclean: {tags: {}}\n")
 
     assert error_lines(params_file) == [
-        f"{params_file}:4: corpora.news.filter.alignment_score: {OLD_KEY}: it is called "
+        f"{params_file}:4: corpora.news.filter.alignment_score: {OLD_KEY}. It is called "
         "word_alignment now",
-        f"{params_file}:4: corpora.news.filter.language_id.likelier: {OLD_KEY}: it is called "
+        f"{params_file}:4: corpora.news.filter.language_id.likelier: {OLD_KEY}. It is called "
         "min_odds now",
-        f"{params_file}:5: corpora.news.vocabulary.sentencepiece.size: {OLD_KEY}: it is called "
+        f"{params_file}:5: corpora.news.vocabulary.sentencepiece.size: {OLD_KEY}. It is called "
         "vocab_size now",
-        f"{description}:2: clean.tags: {OLD_KEY}: it is called html_tags now",
-        f"{params_file}:8: systems.tiny.decode.min_length: {OLD_KEY}: it is called min_len now",
-        f"{params_file}:10: published.0.scored: {OLD_KEY}: write metric: unknown",
+        f"{description}:2: clean.tags: {OLD_KEY}. It is called html_tags now",
+        f"{params_file}:8: systems.tiny.decode.min_length: {OLD_KEY}. It is called min_len now",
+        f"{params_file}:10: published.0.scored: {OLD_KEY}. Write metric: unknown",
     ]
 
 
@@ -254,7 +254,7 @@ def test_an_old_section_with_any_value_is_reported_in_one_line(params_file, valu
     (line,) = error_lines(params_file)
 
     old_section = f"{params_file}:3: systems.tiny.train.keep: {OLD_KEY}"
-    assert line.startswith(f"{old_section}: write in its place: keep_")
+    assert line.startswith(f"{old_section}. Write in its place: keep_")
 
 
 def test_an_unknown_key_in_an_old_section_is_reported_too(params_file):
@@ -264,7 +264,7 @@ def test_an_unknown_key_in_an_old_section_is_reported_too(params_file):
     (line,) = error_lines(params_file)
 
     assert line == (
-        f"{params_file}:3: systems.tiny.train.keep: {OLD_KEY}: write in its place: keep_last: 2; "
+        f"{params_file}:3: systems.tiny.train.keep: {OLD_KEY}. Write in its place: keep_last: 2; "
         "newest: unknown key. Did you mean 'best'?"
     )
 
@@ -287,8 +287,8 @@ def test_each_old_key_of_a_recipe_of_1_0_is_reported_once(tmp_path, recipe, old_
     assert len(set(lines)) == old_key_count
     recipe_lines = process.stdout.splitlines()
     for line in lines:
-        location, dotted_key, problem, _remedy = line.split(": ", 3)
-        assert problem == OLD_KEY
+        location, dotted_key, problem = line.split(": ", 2)
+        assert problem.startswith(f"{OLD_KEY}. ")
         number = int(location.removeprefix(f"{path}:"))
         last_key = dotted_key.rpartition(".")[2]
         assert f"{last_key}:" in recipe_lines[number - 1]

@@ -84,7 +84,8 @@ def test_an_output_has_the_path_that_dvc_expects(output, expected_path):
 
 def test_the_message_about_missing_resolved_settings_names_the_command_that_writes_them(tmp_path):
     with pytest.raises(
-        UserError, match=r"reports/resolved\.json: no such file; dvc repro resolve writes it$"
+        UserError,
+        match=r"reports/resolved\.json: no such file. To write it, run: dvc repro resolve$",
     ):
         load_resolved_settings(tmp_path)
 
@@ -106,7 +107,7 @@ def test_two_runs_with_the_same_name_are_refused(tmp_path):
 
     assert (
         "two runs are called base-a-own: system base on corpus a-own and system base-a on corpus "
-        "own; rename a system or a corpus"
+        "own. Rename a system or a corpus"
     ) in message
 
 

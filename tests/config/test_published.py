@@ -54,7 +54,7 @@ def test_a_second_score_of_the_same_system_on_the_same_test_set_is_refused(tmp_p
 
     message = params_error(tmp_path, params_with_published(SCORE, second_score))
 
-    assert "published.1: a second number of A, x, own, held-" in message
+    assert "published.1: a second score for A, x, own, held-" in message
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,6 @@ def test_a_published_score_cannot_be_compared_with_an_external_system(tmp_path):
 
     line = line_number(text, "published:")
     assert message.endswith(
-        f"params.yaml:{line}: published.0.system: online is an external system; name a system "
+        f"params.yaml:{line}: published.0.system: online is an external system. Name a system "
         "that is trained here"
     )

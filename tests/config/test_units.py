@@ -31,7 +31,9 @@ def test_bpe_dropout_with_sentencepiece_is_refused(tmp_path):
 
     message = params_error(tmp_path, text)
 
-    assert message.endswith("has train.bpe_dropout, but corpus own has no bpe")
+    assert message.endswith(
+        "train.bpe_dropout needs a BPE vocabulary, but corpus own uses another one"
+    )
 
 
 def test_a_vocabulary_without_room_for_a_piece_is_refused(tmp_path):
@@ -55,7 +57,7 @@ def test_the_tokenizer_characters_with_sentencepiece_is_refused(tmp_path):
 
     message = params_error(tmp_path, text)
 
-    assert "characters: not with vocabulary.sentencepiece, which" in message
+    assert "characters does not work with vocabulary.sentencepiece" in message
 
 
 def test_kinds_of_vocabulary_that_are_not_set_have_no_part_in_the_fingerprint():

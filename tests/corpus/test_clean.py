@@ -120,7 +120,7 @@ def test_a_text_of_which_nothing_remains_is_an_error_that_leaves_no_output(tmp_p
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", [pair_with_empty_source])
 
     counts = "1 pair in, 0 out; dropped by empty_side 1"
-    with pytest.raises(UserError, match=f"^corpus c: nothing left of train after clean: {counts}$"):
+    with pytest.raises(UserError, match=f"^corpus c: clean dropped all pairs of train: {counts}$"):
         clean_corpus(tmp_path)
 
     assert not (tmp_path / "clean").exists()
@@ -136,7 +136,7 @@ def test_an_edit_that_inserts_a_line_break_is_named_with_the_sentence(tmp_path):
 
     write_set(TextFolder(tmp_path / "raw", "de", "en"), "train", PAIRS)
 
-    message = "rule break_lines: it inserts a line break into 'Die Katze"
+    message = "rule break_lines: its edit of 'Die Katze"
     with pytest.raises(UserError, match=message):
         clean_corpus(tmp_path, edits=(BreakLines(),))
 

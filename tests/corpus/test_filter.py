@@ -198,8 +198,8 @@ def test_a_check_with_too_few_or_too_many_results_is_named(tmp_path, result_coun
     two_pairs = [Pair("a a", "c c"), Pair("b b", "d d")]
 
     message = (
-        rf"test_filter\.py: check broken: keeps_each gave {result_count} results? for 2 pairs; "
-        "it must"
+        rf"test_filter\.py: check broken: keeps_each gave {result_count} results? for 2 pairs\. "
+        "It must"
     )
     with pytest.raises(UserError, match=message):
         filter_pairs(tmp_path, two_pairs, checks=(Broken(),))
@@ -326,7 +326,7 @@ def test_a_text_of_sentences_too_long_to_learn_translations_from_is_refused(tmp_
     """The check word_alignment learns from sentences of at most 100 tokens; the text has none."""
     pair_of_200_tokens = Pair("w " * 200, "v " * 200)
 
-    with pytest.raises(UserError, match=r"^corpus m: no pair of 1 to 100 tokens a side to learn"):
+    with pytest.raises(UserError, match=r"^corpus m: no pair has 1 to 100 tokens on each side"):
         filter_pairs(tmp_path, [pair_of_200_tokens], checks=(CHECKS["word_alignment"](min=0.5),))
 
     assert not (tmp_path / "after").exists()

@@ -159,7 +159,7 @@ def test_shares_of_a_sample_have_95_percent_intervals(settings, tmp_path):
 
     lines = list(inspection_lines(inspection, samples=1))
 
-    assert lines[0].startswith(f"4 of 10 pairs, drawn by seed {seed}; ")
+    assert lines[0].startswith(f"4 of 10 pairs, sampled with seed {seed}. ")
     assert "  unicode: 1 changed, 25.00% [4.56%, 69.94%]" in lines[1:]
 
 
@@ -218,7 +218,7 @@ def test_a_corpus_with_several_directions_is_refused(settings, tmp_path):
     settings = replace_unchecked(settings, corpora={"own": corpus})
 
     message = (
-        r"^corpora\.own has 2 directions: own/de-no, own/no-de; name one: "
+        r"^corpora\.own has 2 directions: own/de-no, own/no-de\. Name one: "
         "bleuprint inspect own/de-no$"
     )
     with pytest.raises(UserError, match=message):

@@ -43,7 +43,7 @@ def test_the_line_that_one_file_lacks_is_named(tmp_path, lost_line):
 
     description = describe_parting(paths)
 
-    start = "; by their lengths, they part at about line "
+    start = ". By the lengths of their lines, they part at about line "
     assert description.startswith(start)
     named_line = int(description.removeprefix(start).replace(",", ""))
     assert abs(named_line - lost_line) <= 3
@@ -62,7 +62,7 @@ def test_if_several_lines_are_inserted_the_range_of_the_first_is_named(tmp_path)
 
     description = describe_parting(paths)
 
-    start = "; by their lengths, they part first between lines "
+    start = ". By the lengths of their lines, they part first between lines "
     first, last = description.removeprefix(start).split(" and ")
     # Line 501, the first inserted one, is in the range or at most 100 lines before it.
     assert int(first.replace(",", "")) <= 601

@@ -161,13 +161,13 @@ def test_the_command_for_a_zip_archive_unpacks_it(inputs):
         pytest.param(
             "a.json",
             b"{",
-            r"a\.json: not a sound \.json file: ",
+            r"a\.json: not a valid \.json file: ",
             id="damaged JSON",
         ),
         pytest.param(
             "a.jsonl",
             b"\xff",
-            r"a\.jsonl: not a sound \.jsonl file: ",
+            r"a\.jsonl: not a valid \.jsonl file: ",
             id="damaged JSON lines",
         ),
         pytest.param(
@@ -185,7 +185,7 @@ def test_the_command_for_a_zip_archive_unpacks_it(inputs):
         pytest.param(
             "a.parquet",
             b"PAR1",
-            r"a\.parquet: not a sound \.parquet file: ",
+            r"a\.parquet: not a valid \.parquet file: ",
             id="damaged Parquet",
         ),
         pytest.param(

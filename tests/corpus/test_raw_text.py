@@ -1,4 +1,4 @@
-"""Texts of which a system translates one side, and repeated texts, up to the stage clean."""
+"""Texts with one side that a system translates, and repeated texts, up to the stage clean."""
 
 import json
 from dataclasses import replace

@@ -100,8 +100,8 @@ def test_a_file_that_is_validation_and_test_set_gets_a_note(notes_on):
     notes = notes_on(SOUND_FILES, valid=("t.de", "t.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
-        "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
-        "checkpoints would be chosen by the sentences that the table scores; give another one"
+        "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text. "
+        "Checkpoints would be chosen by the sentences that the table scores. Replace one of the two"
     ]
 
 
@@ -117,8 +117,8 @@ def test_a_validation_set_with_the_content_of_the_test_set_gets_a_note(notes_on)
     notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
-        "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text: "
-        "checkpoints would be chosen by the sentences that the table scores; give another one"
+        "corpora.own.files.valid.v and corpora.own.files.tests.news.t are the same text. "
+        "Checkpoints would be chosen by the sentences that the table scores. Replace one of the two"
     ]
 
 
@@ -134,8 +134,8 @@ def test_a_validation_set_with_only_the_sources_of_the_test_set_gets_another_not
     notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
-        "corpora.own.files.valid.v and corpora.own.files.tests.news.t have the same source file: "
-        "checkpoints would be chosen by the sentences that the table scores; give another one"
+        "corpora.own.files.valid.v and corpora.own.files.tests.news.t have the same source file. "
+        "Checkpoints would be chosen by the sentences that the table scores. Replace one of the two"
     ]
 
 
@@ -144,8 +144,8 @@ def test_a_file_that_is_training_text_and_validation_set_gets_a_note(notes_on):
     notes = notes_on(SOUND_FILES, valid=("a.de", "a.en"), tests={"news": ("t.de", "t.en")})
 
     assert notes == [
-        "corpora.own.files.train.a and corpora.own.files.valid.v are the same text: "
-        "dedup.decontaminate drops its sentences from the training text"
+        "corpora.own.files.train.a and corpora.own.files.valid.v are the same text. "
+        "The training text loses its sentences, by dedup.decontaminate"
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_file_that_is_training_text_and_test_set_without_decontamination_gets_
     notes = notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests=tests, decontaminate="none")
 
     assert notes == [
-        "corpora.own.files.train.a and corpora.own.files.tests.news.t are the same text: with "
+        "corpora.own.files.train.a and corpora.own.files.tests.news.t are the same text. With "
         "dedup.decontaminate none, the model is trained on these sentences"
     ]
 
@@ -168,8 +168,8 @@ def test_two_test_sets_with_the_same_file_get_a_note(notes_on):
     notes = notes_on(SOUND_FILES, valid=("v.de", "v.en"), tests=tests)
 
     assert notes == [
-        "corpora.own.files.tests.news.t and corpora.own.files.tests.talks.t are the same text: "
-        "the table would score it twice"
+        "corpora.own.files.tests.news.t and corpora.own.files.tests.talks.t are the same text. "
+        "The table would score it twice. Remove one of the two"
     ]
 
 
@@ -228,7 +228,7 @@ def test_a_test_set_with_a_missing_target_gets_a_note(notes_on):
     notes = notes_on(files, valid=("v.de", "v.en"), tests={"news": ("t.de", "t.en")})
 
     assert len(notes) == 1
-    assert notes[0].startswith("corpora.own.files.tests.news.t: inputs/t.de has 300 lines and ")
+    assert notes[0].startswith("corpora.own.files.tests.news.t: inputs/t.de has 300 lines, but ")
 
 
 def test_sets_that_were_downloaded_get_notes_without_the_files_in_inputs(notes_on, tmp_path):

@@ -313,7 +313,7 @@ def test_a_split_whose_test_set_takes_the_only_validation_pair_is_refused(tmp_pa
 
 def test_a_corpus_of_two_pairs_is_too_small_to_split(tmp_path):
     with pytest.raises(
-        UserError, match=r"corpus c: too few pairs \(2\) to draw 1 for validation and 1 to"
+        UserError, match=r"corpus c: too few pairs \(2\) to draw 1 for validation and 1 for"
     ):
         split_sets(tmp_path, train=PAIRS[:2])
 

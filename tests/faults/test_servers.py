@@ -279,7 +279,7 @@ def test_a_server_that_is_too_slow_is_given_up_after_all_attempts(corpus, host, 
 
     error_line = corpus.download_error()
 
-    assert "fewer than 1000 bytes in 5 seconds" in error_line
+    assert "fewer than 1000 bytes came in 5 seconds" in error_line
     requests = host.requests
     assert len(requests) == http.MAX_ATTEMPTS
 

@@ -438,7 +438,7 @@ def test_each_of_the_two_matrices_of_swiglu_is_initialized_by_its_own_shape():
 
 
 def test_keys_of_odd_width_are_refused_for_rotary_positions():
-    with pytest.raises(ValueError, match=r"^d_k 5 is odd: rotary encodings turn pairs"):
+    with pytest.raises(ValueError, match=r"^d_k 5 is odd, but rotary encodings turn pairs"):
         systems.model(positional_encoding="rotary", d_k=5)
 
 

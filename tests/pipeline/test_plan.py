@@ -301,8 +301,8 @@ def print_plan(project, monkeypatch, capsys):
     ("unknown_count", "note"),
     [
         pytest.param(0, "", id="all known"),
-        pytest.param(1, "; not known: the time of 1 other (train)", id="one unknown"),
-        pytest.param(2, "; not known: the time of 2 others (train)", id="two unknown"),
+        pytest.param(1, "; the time of 1 other (train) is unknown", id="one unknown"),
+        pytest.param(2, "; the time of 2 others (train) is unknown", id="two unknown"),
     ],
 )
 def test_the_total_time_counts_the_stages_whose_time_is_unknown(print_plan, unknown_count, note):

@@ -273,7 +273,7 @@ def test_a_result_of_version_1_0_is_refused_in_one_line(tmp_path):
     content = read_json(path)
     write_json(path, {"cells": content["runs"], "measures": content["metrics"]})
 
-    message = f"^{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
+    message = f"^{path}: bleuprint 1.0 wrote this result, with the key cells instead of runs. Run "
     with pytest.raises(UserError, match=message):
         open_report(str(path))
 

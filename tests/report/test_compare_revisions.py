@@ -199,8 +199,8 @@ def test_a_revision_with_results_of_version_1_0_is_refused(repository_copy):
     error = compare(root, "tiny@HEAD", "tiny", status=1)
 
     assert error == (
-        "bleuprint: error: HEAD: reports/resolved.json: a result of bleuprint 1.0, with the key "
-        "cells instead of runs; run its experiment again with this version\n"
+        "bleuprint: error: HEAD: reports/resolved.json: bleuprint 1.0 wrote this result, with "
+        "the key cells instead of runs. Run its experiment again with this version\n"
     )
 
 

@@ -259,7 +259,7 @@ def test_the_table_is_shown_if_the_page_cannot_be_written(project, monkeypatch, 
     output = capsys.readouterr()
     assert "small" in output.out
     assert output.err == (
-        "bleuprint: note: reports/index.html is not written: Read-only file system\n"
+        "bleuprint: note: reports/index.html could not be written: Read-only file system\n"
     )
 
 

@@ -121,7 +121,7 @@ def test_a_note_says_if_the_system_was_trained_with_other_settings(
     run = trained_run(changed_settings, Namespace(system="micro", corpus="toy", seed=None))
 
     assert run == RUN
-    note = "note: system micro, corpus toy, seed 1: trained with other settings than"
+    note = "note: system micro, corpus toy, seed 1: params.yaml has changed since"
     assert capsys.readouterr().err.count(note) == note_count
 
 

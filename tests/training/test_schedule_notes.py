@@ -231,7 +231,7 @@ def notes_on_average_of_epochs(last):
 
 def test_an_average_of_more_checkpoints_than_the_epochs_save_is_noted():
     assert notes_on_average_of_epochs(last=4) == [
-        "average.last 4: training keeps 3: lower train.save_interval (100), or lower "
+        "average.last is 4, but training keeps only 3. Lower train.save_interval (100), or lower "
         "average.last (with the 201 updates of max_epochs 3 on own)"
     ]
 

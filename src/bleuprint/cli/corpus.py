@@ -58,7 +58,7 @@ def _add_new_corpus(commands: Commands) -> None:
         "--languages",
         nargs=2,
         metavar="CODE",
-        help="their languages, such as de en (the ends of their names)",
+        help="source and target language, such as de en (by default, from the file names)",
     )
     columns_help = (
         "columns of source and target in a .tsv file: two numbers, or two names in its first line"

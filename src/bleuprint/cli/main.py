@@ -24,7 +24,7 @@ _NEW_NAMES = {"record": "sync"}
 _START = """\
 start here:
   make reproduce            run the experiment of params.yaml, print its table
-  reports/index.html        its page, for a browser
+  reports/index.html        its HTML report, for a browser
   bleuprint plan            after an edit of params.yaml: what would run, why
   make recipe NAME=...      another experiment, one of recipes/
   make recipe NAME=own      your own text; then: bleuprint new-corpus FILE FILE
@@ -187,5 +187,5 @@ def _refuse_unknown_command(parser: argparse.ArgumentParser, command_names: Iter
         return
     similar_names = difflib.get_close_matches(name, command_names, n=1)
     if similar_names:
-        parser.error(f"unknown command {name}: do you mean {similar_names[0]}?")
-    parser.error(f"unknown command {name}; bleuprint --help lists all")
+        parser.error(f"unknown command {name}. Do you mean {similar_names[0]}?")
+    parser.error(f"unknown command {name}. To list all commands: bleuprint --help")

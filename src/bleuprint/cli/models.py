@@ -22,11 +22,13 @@ def add_commands(commands: Commands) -> None:
     add_argument = add_command(commands, _serve, f"serve {example_run}", imports_torch=True)
     options.add_search_options(add_argument)
     any_port = options.whole_number(0, 65535)
-    add_argument("--port", type=any_port, default=8000, help="0: any free port (%(default)s)")
+    add_argument(
+        "--port", type=any_port, default=8000, help="port; 0 for any free port (%(default)s)"
+    )
 
     add_argument = add_command(commands, _ui, "ui")
     fixed_port = options.whole_number(1, 65535)
-    add_argument("--port", type=fixed_port, default=5000, help="(%(default)s)")
+    add_argument("--port", type=fixed_port, default=5000, help="port (%(default)s)")
 
     add_argument = add_command(commands, _export, f"export FOLDER {example_run}")
     add_argument("folder", metavar="FOLDER", help="the folder to make")
@@ -36,8 +38,8 @@ def add_commands(commands: Commands) -> None:
 
     add_argument = add_command(commands, _release, "release FOLDER")
     add_argument("folder", metavar="FOLDER", help="the folder to make")
-    add_argument("--system", help="the weights of this system alone (all)")
-    add_argument("--corpus", help="the weights on this corpus alone (all)")
+    add_argument("--system", help="only the weights of this system (all)")
+    add_argument("--corpus", help="only the weights on this corpus (all)")
 
 
 def _serve(arguments: argparse.Namespace) -> None:
@@ -92,7 +94,7 @@ def _release(arguments: argparse.Namespace) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     megabytes = sum(path.stat().st_size for path in files) / 1e6
     print_escaped(
-        f"{folder}: {counted(len(files), 'file')}, {megabytes:,.0f} MB; README.md describes them"
+        f"{folder}: {counted(len(files), 'file')}, {megabytes:,.0f} MB. README.md describes them"
     )
     print("Before you publish the folder, read the terms of its texts. To check a copy of it:")
     print("sha256sum -c SHA256SUMS in it, or from here: bleuprint verify COPY")

@@ -82,7 +82,7 @@ def _print_what_was_added(measured: MeasuredCorpus, params: Path, insertion: "In
     _print_remaining_pairs(measured.new_corpus, measured.inspection, measured.remaining)
     if not insertion.has_replaced_systems:
         print_message(
-            f"{params} keeps its systems, whose sizes do not fit this text. To get systems sized "
+            f"{params} keeps its systems. Their sizes do not fit this text. To get systems sized "
             "for your text: make recipe NAME=own, then new-corpus",
             "note",
         )
@@ -114,8 +114,8 @@ def _notes_on_text(measured: MeasuredCorpus) -> Iterator[str]:
     test_pairs = measured.remaining.test
     if test_pairs < _MIN_TEST_PAIRS:
         yield (
-            f"the test set has only {test_pairs} pairs, and systems are compared from "
-            f"{_MIN_TEST_PAIRS} on. Add text, or name a test set of your own in files.tests"
+            f"the test set has only {test_pairs} pairs. Comparing systems needs at least "
+            f"{_MIN_TEST_PAIRS}. Add text, or name a test set of your own in files.tests"
         )
     if measured.bleu_ceiling:
         yield f"BLEU ceiling of the test set is {measured.bleu_ceiling}"
@@ -188,7 +188,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
     for name, system in load_settings().trained_systems_on(corpus_name).items():
         max_updates = system.train.update_limit(round(text.tokens), text.pairs)
         if max_updates is None:
-            yield f"{name} trains until train.patience ends it"
+            yield f"{name} trains until train.patience stops it"
             continue
         line = _line_on_updates(name, system, text, max_updates)
         if environment.has_gpu():
@@ -203,7 +203,7 @@ def _training_forecast(corpus_name: str, text: "TextSize", valid_pairs: int) -> 
     if portable_seconds or native_seconds:
         training_seconds = _seconds_of_all_trainings(portable_seconds, native_seconds)
         yield _line_on_all_stages(corpus_name, text, training_seconds)
-    yield "for a better system, in more hours: raise its train.max_updates in params.yaml"
+    yield "For a better system, raise its train.max_updates in params.yaml: it trains longer"
 
 
 def _line_on_updates(name: str, system: "System", text: "TextSize", max_updates: int) -> str:
@@ -292,8 +292,8 @@ def _quality_forecast(remaining: RemainingPairs) -> Iterator[str]:
 
     if remaining.train < FEW_TRAINING_PAIRS:
         yield (
-            f"{remaining.train:,} training pairs are few: a system trained on them alone "
-            "translates what is like them; add text, or start from a trained model "
+            f"{remaining.train:,} training pairs are few. A system trained only on them "
+            "translates only similar text. Add text, or start from a trained model "
             "(docs/training.md, Fine-tuning)"
         )
     if remaining.test < _MIN_TEST_PAIRS:
@@ -302,13 +302,11 @@ def _quality_forecast(remaining: RemainingPairs) -> Iterator[str]:
     # to 1 / sqrt(number of test pairs).
     scale = (_MEASURED_TEST_PAIRS / remaining.test) ** 0.5
     bleu_margin = _MEASURED_BLEU_MARGIN * scale
-    yield (
-        f"BLEU will be known to about ±{bleu_margin:.1f}, by a test set of {remaining.test:,} pairs"
-    )
+    yield f"a test set of {remaining.test:,} pairs measures BLEU to about ±{bleu_margin:.1f}"
 
 
 def _next_steps(new_corpus: "NewCorpus") -> Iterator[str]:
     """Yield what the user does next, one step per line."""
-    yield "next: state the license of the text in params.yaml"
-    yield f"next: bleuprint inspect {new_corpus.name} (what each rule drops, with samples)"
-    yield "next: make reproduce (prepare, train, translate, print the table)"
+    yield "Next: state the license of the text in params.yaml"
+    yield f"Next: bleuprint inspect {new_corpus.name} (what each rule drops, with samples)"
+    yield "Next: make reproduce (prepare, train, translate, print the table)"

@@ -99,12 +99,12 @@ def add_search_options(add_argument: AddArgument) -> None:
     add_argument(
         "--direction",
         metavar="EN-DE",
-        help="of a corpus with directions: that of the text",
+        help="direction of the text, if the corpus has several directions",
     )
     add_argument(
         "--beam",
         type=whole_number(1, MAX_BEAM),
-        help="instead of the system's decode.beam",
+        help="beam size, in place of the system's decode.beam",
     )
 
 
@@ -156,8 +156,7 @@ def trained_run(settings: Settings, arguments: argparse.Namespace) -> Run:
     _refuse_untrained(run, settings)
     if _has_other_settings(run, system):
         message = (
-            f"{run}: trained with other settings than params.yaml has now. To train it again: make "
-            "reproduce"
+            f"{run}: params.yaml has changed since this training. To train again: make reproduce"
         )
         print_message(message, "note")
     return run
@@ -174,7 +173,7 @@ def _refuse_untrained(run: Run, settings: Settings) -> None:
     if not run.models_folder.exists():
         settings.check_seed(run.seed)  # Raises UserError if params.yaml has no such seed.
         raise UserError(
-            f"{run.models_folder}: there is no trained model for {run}. Train it: make reproduce. "
+            f"{run.models_folder}: no trained model for {run}. Train it: make reproduce. "
             "Or download it: dvc pull"
         )
     averaged_folder = run.models_folder / "averaged"

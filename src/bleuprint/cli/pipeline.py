@@ -225,7 +225,7 @@ def _total_duration(planned_stages: Sequence["PlannedStage"]) -> str:
     if kinds_without_duration:
         other_stages = counted(len(kinds_without_duration), "other")
         different_kinds = ", ".join(dict.fromkeys(kinds_without_duration))
-        line += f"; not known: the time of {other_stages} ({different_kinds})"
+        line += f"; the time of {other_stages} ({different_kinds}) is unknown"
     return line
 
 

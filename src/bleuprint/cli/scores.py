@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 # The exit status of `bleuprint verify` if results differ; 1 is an error, 2 a wrong argument.
 _RESULTS_DIFFER_STATUS = 5
 _OTHER_VIEWS = (
-    "More: bleuprint table --all; reports/index.html, the page; reports/table.md; make ui, the "
-    "trainings in MLflow"
+    "More: bleuprint table --all; reports/index.html, the HTML report; reports/table.md; make ui, "
+    "the trainings in MLflow"
 )
 
 
@@ -103,7 +103,7 @@ def _read_results() -> tuple[Settings, "Records"]:
         The settings in params.yaml, and the records in reports/results.json.
 
     Raises:
-        UserError: There are no results, or they were computed with other settings.
+        UserError: The results are missing, or they were computed with other settings.
     """
     from bleuprint.pipeline.dvc_lock import print_note_if_unrecorded
     from bleuprint.report import frame
@@ -111,14 +111,14 @@ def _read_results() -> tuple[Settings, "Records"]:
     from bleuprint.report.report import write_html_report_if_outdated
 
     # The settings are read first. Outside of a project, the error should say that params.yaml is
-    # missing, rather than that there are no results.
+    # missing, rather than that the results are missing.
     settings = load_settings()
     records = load_checked(settings)
     print_note_if_unrecorded(frame.RESULTS)
     try:
         write_html_report_if_outdated(settings, records)
     except OSError as error:  # The scores can be printed without the HTML report.
-        print_message(f"reports/index.html is not written: {error.strerror}", "note")
+        print_message(f"reports/index.html could not be written: {error.strerror}", "note")
     return settings, records
 
 
@@ -160,7 +160,7 @@ def _verify(arguments: argparse.Namespace) -> None:
     from bleuprint.text.unicode import replace_unprintable
 
     if not Path("params.yaml").exists():
-        raise UserError("params.yaml: no such file; run from the project's root")
+        raise UserError("params.yaml: no such file. Run the command from the project's root")
     with show_elapsed_time("verify: reading both reports"):
         own_report = verify.open_own_report()
         other_report = verify.open_report(arguments.other)

@@ -39,7 +39,7 @@ def _check_bibtex(bibtex: str) -> str:
     if is_empty or text_between_entries:
         shown_text = text_between_entries[:_SHOWN_CHARACTERS]
         raise ValueError(
-            f"{shown_text!r} is not a BibTeX entry: write '@type{{key, ...}}' with balanced braces"
+            f"{shown_text!r} is not a BibTeX entry. Write '@type{{key, ...}}' with balanced braces"
         )
     return bibtex
 

@@ -18,10 +18,12 @@ def check_systems_of_corpus(
         systems: The settings of the systems that are to be trained on the corpus, by name.
 
     Raises:
-        SettingError: There is no system, or one does not fit the vocabulary of the corpus.
+        SettingError: The corpus lacks a system, or one does not fit the vocabulary of the corpus.
     """
     if not systems:
-        message = "no system is trained on it (systems.*.corpora): add it to one, or remove it"
+        message = (
+            "no system is trained on this corpus. Add it to systems.NAME.corpora, or remove it"
+        )
         raise SettingError(["corpora", corpus_name], message)
     for system_name, system in systems.items():
         problem = _why_untrainable(system, corpus_name, corpus)
@@ -44,15 +46,17 @@ def _why_untrainable(system: System, corpus_name: str, corpus: Corpus) -> str | 
     vocabulary = corpus.vocabulary
     if system.decode.replace_unk and vocabulary.words is None:
         return (
-            "has decode.replace_unk, which needs a vocabulary of whole words, but corpus "
-            f"{corpus_name} has subwords"
+            "decode.replace_unk needs a vocabulary of whole words, but corpus "
+            f"{corpus_name} uses subwords"
         )
     if system.train.bpe_dropout and vocabulary.bpe is None:
-        return f"has train.bpe_dropout, but corpus {corpus_name} has no bpe"
+        return (
+            f"train.bpe_dropout needs a BPE vocabulary, but corpus {corpus_name} uses another one"
+        )
     if system.model.tie_embeddings == "all" and not vocabulary.joint:
         return (
-            f"ties all embeddings (model.tie_embeddings), but corpus {corpus_name} has a "
-            "vocabulary for each language (vocabulary)"
+            "model.tie_embeddings all needs one vocabulary for both languages, but corpus "
+            f"{corpus_name} has a vocabulary for each language"
         )
     return None
 
@@ -75,5 +79,5 @@ def check_run_names(systems: Collection[str], corpora: Collection[str]) -> None:
     for name, runs in sorted(runs_by_name.items()):
         if len(runs) > 1:
             raise ValueError(
-                f"two runs are called {name}: {' and '.join(runs)}; rename a system or a corpus"
+                f"two runs are called {name}: {' and '.join(runs)}. Rename a system or a corpus"
             )

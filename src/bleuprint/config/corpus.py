@@ -40,7 +40,7 @@ class Dedup:
         pairs: Whether pairs are dropped that equal an earlier pair.
         sources: Whether pairs are dropped whose source equals an earlier source.
         targets: Whether pairs are dropped whose target equals an earlier target.
-        decontaminate: How sentences are compared with those of validation and test sets: not at all
+        decontaminate: How sentences are compared with validation and test sentences: not at all
             (none), as they are (exact), or without regard to case, punctuation, spaces and
             compatible characters (normalized).
     """
@@ -79,11 +79,14 @@ class Split:
         """
         if self.valid + self.test >= 1:
             raise ValueError(
-                f"valid {self.valid} and test {self.test} leave no training pairs: their sum must "
-                "be less than 1"
+                f"valid {self.valid} and test {self.test} leave no training pairs. Their sum "
+                "must be less than 1"
             )
         if self.every is not None and self.valid:
-            raise ValueError(f"valid {self.valid} and every {self.every}: valid must be 0")
+            raise ValueError(
+                f"valid {self.valid} and every {self.every} both choose validation pairs. To use "
+                "every, set valid: 0"
+            )
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ class Corpus:
         # The temperature decides how the training texts of several directions are mixed. This
         # corpus has one direction.
         if self.split.temperature is not None:
-            message = f"{self.split.temperature}: only for a corpus with directions; remove it"
+            message = "only a corpus with directions uses this setting. Remove it"
             raise SettingError(["split", "temperature"], message)
         self._check_languages()
         self._check_licenses()
@@ -232,16 +235,17 @@ class Corpus:
         """
         if self.source == self.target:
             raise ValueError(
-                f"source and target are both {self.source!r}, the ends of the names of both "
-                "texts. For text in one language, such as simplification, write target: qaa, a "
-                "code for local use, and leave out the filter language_id"
+                f"source and target are both {self.source!r}, but names of text files end in "
+                "these codes, so they must differ. For text in one language, such as "
+                "simplification, write target: qaa, a code for local use, and remove the filter "
+                "language_id"
             )
         if self.tokenize.name == "segmenter":
             check_segmenter([self.source, self.target])
         if self.tokenize.name == "characters" and self.vocabulary.sentencepiece is not None:
             raise ValueError(
-                "tokenize.name characters: not with vocabulary.sentencepiece, which reads its "
-                "token ▁ as a space; use none"
+                "tokenize.name characters does not work with vocabulary.sentencepiece, which reads "
+                "its token ▁ as a space. Use tokenize.name none"
             )
         for rule in (*self.clean, *self.filter):
             for language in self.languages:
@@ -256,7 +260,9 @@ class Corpus:
                 # under tests.NAME.PART.
                 text_keys = name.replace("test.", "tests.", 1).split(".")
                 keys = ["files", *text_keys, "license_and_citation"]
-                message = f"no entry {license_name!r} in license_and_citation"
+                message = (
+                    f"license_and_citation of the corpus has no entry {license_name!r}. Add it"
+                )
                 raise SettingError(keys, message)
 
     def _check_repeated_texts(self) -> None:
@@ -275,7 +281,10 @@ class Corpus:
             if not drops_duplicates:
                 continue
             for name, repeat in repeat_by_text.items():
-                message = f"{repeat}: dedup.{key} would drop the copies; set it to false"
+                message = (
+                    f"with repeat {repeat}, dedup.{key} would drop the copies. Set dedup.{key}: "
+                    "false"
+                )
                 raise SettingError(["files", "train", name, "repeat"], message)
 
     def _check_missing_sets(self) -> None:
@@ -288,11 +297,16 @@ class Corpus:
         is_valid_drawn = bool(self.split.valid or self.split.every)
         has_valid = bool(self.files.valid) or is_valid_drawn
         if not has_valid:
-            message = "0, but files has no validation text: set a share to draw, such as 0.05"
+            message = (
+                "the share is 0, but files has no validation text. Set a share to draw, such as "
+                "0.05"
+            )
             raise SettingError(["split", "valid"], message)
         has_test = bool(self.files.tests) or bool(self.split.test)
         if not has_test:
-            message = "0, but files has no test text: set a share to draw, such as 0.05"
+            message = (
+                "the share is 0, but files has no test text. Set a share to draw, such as 0.05"
+            )
             raise SettingError(["split", "test"], message)
 
     @property
@@ -351,7 +365,7 @@ class Corpus:
             direction: The chosen direction, such as en-de; None if the corpus has one pair only.
 
         Raises:
-            UserError: There is no such direction, or the corpus has several and none is chosen.
+            UserError: The direction does not exist, or the corpus has several and none is chosen.
         """
         return chosen_pair(self, name, direction)
 
@@ -402,7 +416,7 @@ class Corpus:
     def deciding_settings(self) -> dict[str, Any]:
         """Return the settings that can change a result: all except licenses and citations.
 
-        A setting that is None has no effect, and is left out.
+        A setting that is None has no effect, and is skipped.
         """
         settings = {}
         for key, value in vars(self).items():

@@ -96,7 +96,7 @@ class File:
         """Raise ValueError unless a path is in the folder `inputs/`, as local files must be."""
         parts = Path(path).parts
         if len(parts) < 2 or parts[0] != "inputs" or ".." in parts:
-            raise ValueError(f"path is {path!r}: local files must be below inputs/")
+            raise ValueError(f"path is {path!r}, but local files must be below inputs/")
 
     def _check_url(self, url: str) -> None:
         """Raise ValueError unless the URL of a file is valid.
@@ -109,11 +109,17 @@ class File:
         embedded_texts = [name for name in EMBEDDED if name.startswith(f"{prefix}:")]
         if embedded_texts:
             if url not in embedded_texts:
-                raise ValueError(f"url is {url!r}: write one of {', '.join(embedded_texts)}")
+                raise ValueError(
+                    f"url is {url!r}, but no such text exists. Write one of "
+                    f"{', '.join(embedded_texts)}"
+                )
             return
         scheme = _valid_scheme("url", url)
         if scheme == "file" and self.sha256 is None:
-            raise ValueError(f"url is {url!r}: needs sha256, or changes of the file go unnoticed")
+            raise ValueError(
+                f"url is {url!r} without sha256, so changes of the file would go unnoticed. Add "
+                "sha256"
+            )
 
     @property
     def name(self) -> str:
@@ -168,7 +174,10 @@ class Text:
         """
         # The seed samples a number of pairs, which only `pairs` can say.
         if self.pairs_seed is not None and self.pairs is None:
-            raise ValueError(f"pairs_seed {self.pairs_seed} needs pairs")
+            raise ValueError(
+                f"pairs_seed {self.pairs_seed} has no effect without pairs. Add pairs, or remove "
+                "pairs_seed"
+            )
         if self.format in TWO_SIDED:
             self._check_one_file()
         else:
@@ -176,16 +185,21 @@ class Text:
         self._check_columns()
         if self.languages is not None and self.format != "tmx":
             raise ValueError(
-                f"languages {list(self.languages)}: only a tmx file has language codes, and "
-                f"format is {self.format}: remove languages, or set format: tmx"
+                f"languages is {list(self.languages)} and format is {self.format}, but only a tmx "
+                "file has language codes. Remove languages, or set format: tmx"
             )
         if self.tag is not None and self.synthetic_side is None:
-            raise ValueError(f"tag {self.tag!r} is for a text that a system translates: remove it")
+            raise ValueError(
+                f"tag {self.tag!r} is only for a text that a system translates. Remove it"
+            )
 
     def _check_one_file(self) -> None:
         """Raise ValueError unless the text has one file with both sides."""
         if self.both is None or self.source is not None or self.target is not None:
-            raise ValueError(f"format {self.format} has both sides in one file: needs both")
+            raise ValueError(
+                f"format {self.format} has both sides in one file. Name this file under both, "
+                "without source and target"
+            )
 
     def _check_two_files(self) -> None:
         """Raise ValueError unless the text has the files of a format with one file per side.
@@ -198,7 +212,7 @@ class Text:
         is_incomplete = self.synthetic_side is not None and self.format != "plain"
         if has_file_for_both or has_no_file or is_incomplete:
             raise ValueError(
-                f"format {self.format} needs two files, source and target; for both sides in one "
+                f"format {self.format} needs two files, source and target. For both sides in one "
                 f"file, set both, and format: {' or '.join(sorted(TWO_SIDED))}"
             )
 
@@ -210,15 +224,24 @@ class Text:
         """
         needs_columns = self.format == "tsv"
         has_columns = self.columns is not None
-        if needs_columns != has_columns:
-            raise ValueError("format tsv needs columns, and no other format has them")
+        if needs_columns and not has_columns:
+            raise ValueError("format tsv needs columns. Name the source and the target column")
+        if has_columns and not needs_columns:
+            raise ValueError(
+                f"columns are only for format tsv, but format is {self.format}. Remove columns"
+            )
         if self.columns is None:
             return
         source_column, target_column = self.columns
         if source_column == target_column:
-            raise ValueError(f"columns {list(self.columns)}: source and target are the same")
+            raise ValueError(
+                f"columns {list(self.columns)}: source and target are the same. Name two columns"
+            )
         if type(source_column) is not type(target_column):
-            raise ValueError(f"columns {list(self.columns)}: name both, or number both")
+            raise ValueError(
+                f"columns {list(self.columns)}: one has a name, the other a number. Name both, or "
+                "number both"
+            )
 
     @property
     def synthetic_side(self) -> Literal["source", "target"] | None:
@@ -297,15 +320,17 @@ class Files:
             for key in ("pairs", "repeat"):
                 value = getattr(text, key)
                 if value is not None:
-                    raise ValueError(f"{name}: {key} {value} is for training texts: remove it")
+                    raise ValueError(f"{name}: {key} {value} is only for training texts. Remove it")
             if text.synthetic_side:
                 raise ValueError(
-                    f"{name}: needs two files, source and target: add {text.synthetic_side} "
-                    "(systems translate training texts only)"
+                    f"{name}: the {text.synthetic_side} file is missing. Add it: only a training "
+                    "text may have one file, which a system then translates"
                 )
             # Sentence alignment drops some sentences of a document; a test set must keep them all.
             if text.format == "documents":
-                raise ValueError(f"{name}: format documents is for training texts: use plain")
+                raise ValueError(
+                    f"{name}: format documents is only for training texts. Use format: plain"
+                )
 
     def sets(self) -> dict[str, Parts]:
         """Return the texts of each set by name; the sets are `train`, `valid` and each `test.NAME`.
@@ -323,7 +348,7 @@ class Files:
     def parallel_sets(self) -> dict[str, Parts]:
         """Return the texts of each set whose source and target are both in files.
 
-        Synthetic texts, of which a system translates one side, are left out.
+        Synthetic texts are excluded: a system translates one of their sides.
 
         Returns:
             The texts by set, such as `train`, then by their name in the set.
@@ -342,7 +367,7 @@ class Files:
         return _texts_by_name(self.parallel_sets())
 
     def synthetic_texts(self) -> dict[str, Text]:
-        """Return the training texts of which a system translates one side, by name."""
+        """Return the training texts with one side that a system translates, by name."""
         return {name: text for name, text in self.train.items() if text.synthetic_side}
 
     def texts(self) -> dict[str, Text]:
@@ -412,10 +437,12 @@ def _valid_scheme(key: str, url: str) -> str:
         parts = urlsplit(url)
         _ = parts.port  # Raises ValueError if the port is not a number.
     except ValueError as error:
-        raise ValueError(f"{key} is {url!r}: not a valid URL: {error}") from None
+        raise ValueError(f"{key} is {url!r}, which is not a valid URL: {error}") from None
     if " " in url or not url.isprintable():
-        raise ValueError(f"{key} is {url!r}: it contains a space or non-printing character")
+        raise ValueError(f"{key} is {url!r}, which contains a space or non-printing character")
     is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname)
     if not is_web_address and parts.scheme != "file":
-        raise ValueError(f"{key} is {url!r}: not http, https or file (files in inputs/: path)")
+        raise ValueError(
+            f"{key} is {url!r}. Write an http, https or file URL. For a file in inputs/, set path"
+        )
     return parts.scheme

@@ -36,7 +36,7 @@ def with_described_texts(entry: Any, root: Path) -> Any:
         root: The folder that contains corpora/.
 
     Returns:
-        The corpus with its texts, without `from`. A corpus that names no file is returned as it is.
+        The corpus with its texts, without `from`. A corpus without `from` stays unchanged.
 
     Raises:
         UserError: The file does not exist, or it has no text in a language of the corpus.
@@ -48,9 +48,13 @@ def with_described_texts(entry: Any, root: Path) -> Any:
     # The languages decide which files of each text are used.
     for side in ("source", "target"):
         if not isinstance(entry.get(side), str):
-            raise from_location.error(f"needs a language, such as en, under {side}")
+            raise from_location.error(
+                f"the {side} language is missing. Name it, for example {side}: en"
+            )
     if entry["source"] == entry["target"]:
-        raise entry.locations["target"].error(f"{entry['target']!r} is the source language, too")
+        raise entry.locations["target"].error(
+            f"source and target are both {entry['target']!r}. Name two languages"
+        )
     corpus = merge_mappings(description, entry.without("from"))
     return _with_texts_by_side(corpus)
 
@@ -64,7 +68,7 @@ def _load_description(name: Any, location: Location, root: Path) -> LocatedMappi
         root: The folder that contains corpora/.
 
     Raises:
-        UserError: There is no such file, or its content is not a mapping.
+        UserError: The file does not exist, or its content is not a mapping.
     """
     folder = root / "corpora"
     path = folder / f"{name}.yaml"
@@ -134,7 +138,7 @@ def _text_by_side(
         if language not in languages:
             known_languages = ", ".join(languages)
             raise location.error(
-                f"has no text in {language!r} ({corpus.locations[side]}); there are: "
+                f"the text is not in {language!r} ({corpus.locations[side]}), but only in "
                 f"{known_languages}"
             )
         file = text[language]

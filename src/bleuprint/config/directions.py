@@ -75,7 +75,7 @@ C = TypeVar("C", bound=AnyCorpus)
 
 
 def language_pairs(corpus: C, name: str) -> dict[str, C]:
-    """Split a corpus into its language pairs, each of which is a corpus with two languages.
+    """Split a corpus into its language pairs. Each is a corpus with two languages.
 
     A corpus with several translation directions has several; any other corpus is its only pair.
 
@@ -115,12 +115,12 @@ def chosen_pair(corpus: C, name: str, direction: str | None) -> C:
     if not corpus.directions:
         raise UserError(
             f"--direction {direction}: {name} has one language pair, {corpus.source}-"
-            f"{corpus.target}; remove --direction"
+            f"{corpus.target}. Remove --direction"
         )
     known_directions = ", ".join(corpus.directions)
     if direction:
         raise UserError(f"--direction {direction}: {name} has only {known_directions}")
-    raise UserError(f"{name} has several directions; choose one by --direction: {known_directions}")
+    raise UserError(f"{name} has several directions. Choose one by --direction: {known_directions}")
 
 
 def origin_of_test(corpus: AnyCorpus, name: str, test: str) -> tuple[str, str]:

@@ -92,7 +92,7 @@ def _top_level_errors(
             yield location.error(describe_unknown_key(key, known_keys))
         elif key in optional_mappings and value is None:
             # DVC, which reads the file too, fails at a key without a value.
-            yield location.error("is empty: remove the key, or add entries")
+            yield location.error("is empty. Remove the key, or add entries")
         elif key in LINKS and not isinstance(value, LocatedMapping):
             yield location.error(f"{value!r} is not a mapping of names")
     if "systems" not in document:

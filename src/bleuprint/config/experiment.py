@@ -42,7 +42,7 @@ from bleuprint.runtime.schema import (
 T = TypeVar("T")
 # The name of the test set that is drawn from the training text of a corpus without test sets.
 _DRAWN_TEST_SET = "held-out"
-_RESOLVE = "run: dvc repro resolve"
+_RESOLVE = "Run: dvc repro resolve"
 # The top-level keys of params.yaml that may be missing. dvc.yaml has an empty mapping in place of a
 # missing key, but DVC fails at a key without a value.
 _OPTIONAL_MAPPINGS = (*LINKS, "synthetic", "comet")
@@ -107,7 +107,7 @@ def load_resolved_settings(root: Path = Path()) -> "Settings":
     """
     path = root / RESOLVED
     if not path.exists():
-        raise UserError(f"{path}: no such file; dvc repro resolve writes it")
+        raise UserError(f"{path}: no such file. To write it, run: dvc repro resolve")
     document = read_json_object(path, ("corpora",), _RESOLVE)
     check_not_of_1_0(document, path)
     if "runs" not in document:
@@ -148,9 +148,9 @@ class Settings:
         runs: The settings of trained systems by system and corpus; None where a system is not
             trained.
         published: Published scores, for comparison.
-        synthetic: The training texts of which a system translates one side, by name.
+        synthetic: The training texts with one side that a system translates, by name.
         comet: The COMET model by its name, if there is one.
-        external: The files of external systems by system and corpus; None where a system has none.
+        external: The files of external systems by system and corpus; None without files.
     """
 
     experiment: Name
@@ -175,7 +175,7 @@ class Settings:
         """
         are_seeds_unique = len(set(self.seeds)) == len(self.seeds)
         if not self.seeds or not are_seeds_unique:
-            raise SettingError(["seeds"], f"{list(self.seeds)}: at least one seed, and none twice")
+            raise SettingError(["seeds"], f"{list(self.seeds)}: needs one or more different seeds")
         for name, corpus in self.corpora.items():
             check_systems_of_corpus(name, corpus, self.trained_systems_on(name))
         check_run_names(self.all_systems, self.corpora)
@@ -269,7 +269,7 @@ class Settings:
                 it has several translation directions, such as `many/en-de`.
 
         Raises:
-            UserError: There is no such corpus.
+            UserError: The corpus does not exist.
         """
         return _entry_named(name, "corpora", {**self.language_pairs(), **self.corpora})
 
@@ -301,7 +301,7 @@ class Settings:
         """Return the settings of a system on the first corpus that it is trained on.
 
         Raises:
-            UserError: There is no such system.
+            UserError: The system does not exist.
         """
         settings_by_corpus = self.settings_by_corpus(name)
         return next(iter(settings_by_corpus.values()))
@@ -310,11 +310,11 @@ class Settings:
         """Return the settings of a system on each corpus that it is trained on.
 
         Raises:
-            UserError: There is no such system; or it is an external system, whose translations are
+            UserError: The system does not exist; or it is an external system, with translations in
                 files of the user.
         """
         if not self.is_trained(name):
-            raise UserError(f"params.yaml: {name} is an external system, without a model here")
+            raise UserError(f"params.yaml: {name} is an external system, so it has no model")
         trained_settings = {}
         for corpus, settings in _entry_named(name, "systems", self.runs).items():
             if settings is not None:
@@ -333,13 +333,13 @@ class Settings:
         """Return the settings of a system on a corpus.
 
         Raises:
-            UserError: There is no such system or corpus, or the system is not trained on it.
+            UserError: The system or corpus does not exist, or the system is not trained on it.
         """
         settings_by_corpus = self.settings_by_corpus(name)
-        self.corpus(corpus)  # Raises UserError if there is no such corpus.
+        self.corpus(corpus)  # Raises UserError if the corpus does not exist.
         if corpus not in settings_by_corpus:
             raise UserError(
-                f"params.yaml: {name} is not trained on {corpus}; systems.{name}.corpora has: "
+                f"params.yaml: {name} is not trained on {corpus}, but only on "
                 f"{', '.join(settings_by_corpus)}"
             )
         return settings_by_corpus[corpus]
@@ -380,7 +380,7 @@ class Settings:
             name: The name of the text.
 
         Raises:
-            UserError: There is no such text.
+            UserError: The text does not exist.
         """
         return _entry_named(name, "synthetic", self.synthetic or {})
 

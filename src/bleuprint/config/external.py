@@ -38,7 +38,7 @@ class TranslationFile:
         """Raise ValueError unless the file is in `inputs/external/`, where such files must be."""
         path = Path(self.path)
         if ".." in path.parts or FOLDER not in path.parents:
-            raise ValueError(f"path is {self.path!r}: files must be below {FOLDER}/")
+            raise ValueError(f"path is {self.path!r}, but files must be below {FOLDER}/")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def separate_external_systems(
     location = document.locations["runs"]
     errors = list(systems.errors)
     if systems.external and not systems.trained:
-        message = "all systems are external: add one that is trained here, the baseline"
+        message = "all systems are external. Add one that is trained here, as the baseline"
         errors.append(location.error(message))
     document = document.with_value("runs", systems.trained, location)
     return document.with_value("external", systems.external, location), errors
@@ -169,11 +169,11 @@ def _two_kinds_error(name: str, translations: Location, training: Location) -> U
     is_top_level_setting = section != "systems"
     if is_top_level_setting:
         return training.error(
-            f"{name} is an external system, which is not trained here: remove this entry"
+            f"{name} is an external system, which is not trained here. Remove this entry"
         )
     return translations.error(
-        f"{TRANSLATIONS} make {name} an external system, which cannot have {keys[-1]}; remove one "
-        "of them, or the `like` that gives it"
+        f"{name} has {TRANSLATIONS}, so it is an external system and cannot have {keys[-1]}. "
+        "Remove one of the two settings, or the `like` that brings it"
     )
 
 

@@ -97,7 +97,7 @@ def _expand_systems(document: LocatedMapping) -> tuple[Any, list[UserError]]:
         return written_systems, []  # Validation refuses it later.
     written_corpora = as_mapping(document.get("corpora"))
     corpus_names = [name for name in written_corpora if isinstance(name, str)]
-    # Errors are listed by step, not by system: first those of all `like`, then of all `corpora`.
+    # Errors are listed by step, not by system: first errors of all `like`, then of all `corpora`.
     like_errors = []
     corpora_errors = []
     runs = {}
@@ -146,7 +146,7 @@ def _with_inherited_settings(
     if base_name in names:
         cycle_start = names.index(base_name)
         cycle = [*names[cycle_start:], base_name]
-        raise location.error(f"a circle of entries, each like the next: {' -> '.join(cycle)}")
+        raise location.error(f"`like` leads in a circle: {' -> '.join(cycle)}")
     base = _with_inherited_settings(entries, base_name, names)
     if not isinstance(base, LocatedMapping):
         return base  # Validation refuses it later.
@@ -180,7 +180,7 @@ def _settings_by_corpus(system: Any, corpus_names: Sequence[str], location: Loca
     overrides_by_corpus = as_mapping(system["corpora"])
     if not overrides_by_corpus:
         raise system.locations["corpora"].error(
-            "names no corpora: remove it to train on all, or list some, as in {NAME: {}}"
+            "names no corpora. Remove it to train on all, or list some, as in {NAME: {}}"
         )
     _check_listed_corpora(overrides_by_corpus, corpus_names)
     runs: dict[str, LocatedMapping | None] = {}
@@ -209,4 +209,4 @@ def _check_listed_corpora(
         if name not in corpus_names:
             raise location.error(f"no such corpus; {list_known_names(name, corpus_names)}")
         if overrides is not None and not isinstance(overrides, LocatedMapping):
-            raise location.error("is not a mapping; write {} to use the same settings")
+            raise location.error("is not a mapping. Write {} to use the same settings")

@@ -3,7 +3,7 @@
 A system that starts from a parent, another system of the experiment, names it at the top level of
 params.yaml, since DVC reads this file without inheritance:
 `init_from: {SYSTEM: {system: NAME, corpus: NAME}}`. Three stages carry the weights, so that DVC
-orders a training after that of its parent: `parents` collects the models of a parent,
+orders a training after the training of its parent: `parents` collects the models of a parent,
 `init_weights` copies the model of one seed, and `fresh` writes a file for every training, with or
 without a parent.
 
@@ -172,7 +172,7 @@ def _settings_with_parent(name: str, settings: Any, init_from: LocatedMapping) -
         return settings
     location = init_from.locations[name]
     if folder_setting:
-        raise location.error(f"{name} also starts from a model in train.init_from: remove one")
+        raise location.error(f"{name} also starts from a model in train.init_from. Remove one")
     train = train.with_value("init_from", init_from[name], location)
     train_location = settings.locations["train"] if "train" in settings else location
     return settings.with_value("train", train, train_location)
@@ -197,10 +197,10 @@ def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: Loca
     parent = as_mapping(init_from[name])
     missing_keys = [key for key in PARENT_KEYS if key not in parent]
     if missing_keys:
-        raise location.error("needs system and corpus: the training to start from")
+        raise location.error("names no training to start from. Set system and corpus")
     is_trained = any(isinstance(run, LocatedMapping) for run in settings_by_corpus.values())
     if not is_trained:
-        raise location.error(f"{name} is trained on no corpus: remove this entry")
+        raise location.error(f"{name} is trained on no corpus. Remove this entry")
 
 
 def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:
@@ -219,8 +219,8 @@ def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:
     for key in init_from:
         if key in PARENT_KEYS:
             raise init_from.locations[key].error(
-                "to start from a system of this experiment, name it at the top level: init_from: "
-                f"{{{name}: {{system: ..., corpus: ...}}}}"
+                "only a folder can be named here. To start from a system of this experiment, write "
+                f"at the top level: init_from: {{{name}: {{system: ..., corpus: ...}}}}"
             )
 
 

@@ -53,7 +53,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
     directions_location: Location = entry.locations["directions"]
     for side in ("source", "target"):
         if side in entry:
-            raise entry.locations[side].error("remove it: the directions name the languages")
+            raise entry.locations[side].error("the directions name the languages. Remove it")
     # The loop adds the texts and the licenses of each direction to these mappings.
     sets = {set_name: LocatedMapping({}, {}) for set_name in _SET_LABELS}
     licenses = LocatedMapping({}, {})
@@ -66,7 +66,7 @@ def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> A
         _add_licenses(licenses, pair, location)
         directions_without_texts[name] = direction.without(*_TEXT_KEYS)
     if not sets["train"]:
-        message = "all are zero_shot, so there is no text to train on; add one that is not"
+        message = "all are zero_shot, so nothing is trained. Add one without zero_shot"
         raise directions_location.error(message)
     joined_settings = {
         # `src` and `tgt`: each side of the joined text is in several languages.
@@ -101,10 +101,10 @@ def _pair_of_direction(
     location = directions.locations[name]
     match = _DIRECTION_NAME.fullmatch(str(name))
     if not match or match[1] == match[2]:
-        raise location.error("a direction is SOURCE-TARGET, two languages such as en-de")
+        raise location.error("not a direction. Write SOURCE-TARGET, two languages such as en-de")
     direction = directions[name]
     if not isinstance(direction, LocatedMapping):
-        raise location.error("is not a mapping; write {} to use the texts of the corpus")
+        raise location.error("is not a mapping. Write {} to use the texts of the corpus")
     pair = entry.only(_TEXT_KEYS)
     pair = pair.with_value("source", match[1], location)
     pair = pair.with_value("target", match[2], location)
@@ -139,7 +139,7 @@ def _add_texts(
         # Anything that is not a mapping counts as an empty one.
         texts = as_mapping(as_mapping(files).get(set_name))
         if not texts:
-            raise location.error(f"has no {_SET_LABELS[set_name]}: needs files.{set_name}")
+            raise location.error(f"has no {_SET_LABELS[set_name]}. Add files.{set_name}")
         for text_name, text in texts.items():
             joined_name = f"{direction}-{text_name}"
             sets[set_name][joined_name] = text
@@ -165,7 +165,7 @@ def _add_licenses(licenses: LocatedMapping, pair: LocatedMapping, location: Loca
     for name, license_and_citation in pair_licenses.items():
         if name in licenses and licenses[name] != license_and_citation:
             raise location.error(
-                f"its {_LICENSE}.{name} differs from that of an earlier direction; use another name"
+                f"an earlier direction has another {_LICENSE}.{name}. Use another name"
             )
         licenses[name] = license_and_citation
         licenses.locations[name] = pair_licenses.locations[name]

@@ -29,8 +29,10 @@ def merge_mappings(base: LocatedMapping, overrides: LocatedMapping) -> LocatedMa
     for key, value in overrides.items():
         if value is None:
             if key not in base:  # Probably a misspelled key.
-                hint = describe_unknown_key(key, base).removeprefix("unknown key; ")
-                raise overrides.locations[key].error(f"null, but nothing to remove: {hint}")
+                hint = describe_unknown_key(key, base).removeprefix("unknown key. ")
+                raise overrides.locations[key].error(
+                    f"null removes a setting, but this one is not set. {hint}"
+                )
             del entries[key]
             del locations[key]
             continue

@@ -79,4 +79,4 @@ def precision_notes(name: str, system: System) -> Iterator[str]:
     for section, precision in precision_by_section.items():
         if precision in missing_formats:
             setting = f"systems.{name}.{section}.precision"
-            yield f"{setting} {precision}: this machine's CPU does not have it"
+            yield f"{setting} is {precision}, which this machine's CPU does not have"

@@ -1,4 +1,4 @@
-"""Errors for the keys of bleuprint 1.0 in params.yaml, each of which has a new name or form.
+"""Errors for the keys of bleuprint 1.0 in params.yaml, which all have a new name or form.
 
 Each error says what to write instead. Results that bleuprint 1.0 has written are recognized by
 their keys, too.
@@ -15,13 +15,13 @@ from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping, lo
 _OLD_KEY = "a key of bleuprint 1.0"
 # What to write in place of an old top-level key.
 _TOP_LEVEL_ADVICE = {
-    "made_texts": "it is called synthetic now",
+    "made_texts": "It is called synthetic now",
     "outside": (
-        "write each of its systems under systems, with about, corpora and translations, and move "
+        "Write each of its systems under systems, with about, corpora and translations, and move "
         "the files to inputs/external/"
     ),
     "tuned": (
-        "write its systems under systems, and name what each starts from at the top level: "
+        "Write its systems under systems, and name what each starts from at the top level: "
         "init_from: {NAME: {system: ..., corpus: ...}}"
     ),
 }
@@ -55,8 +55,8 @@ def check_not_of_1_0(content: Container[str], path: Path) -> None:
     is_of_1_0 = "cells" in content and "runs" not in content
     if is_of_1_0:
         raise UserError(
-            f"{path}: a result of bleuprint 1.0, with the key cells instead of runs; run its "
-            "experiment again with this version"
+            f"{path}: bleuprint 1.0 wrote this result, with the key cells instead of runs. Run "
+            "its experiment again with this version"
         )
 
 
@@ -67,11 +67,11 @@ def old_key_errors(document: LocatedMapping, corpora_folder: Path) -> Iterator[U
 
     Args:
         document: The content of params.yaml.
-        corpora_folder: The folder corpora/. Only those of its files that params.yaml uses are read.
+        corpora_folder: The folder corpora/. Only the files in it that params.yaml uses are read.
     """
     for key in document:
         if key in _TOP_LEVEL_ADVICE:
-            yield document.locations[key].error(f"{_OLD_KEY}: {_TOP_LEVEL_ADVICE[key]}")
+            yield document.locations[key].error(f"{_OLD_KEY}. {_TOP_LEVEL_ADVICE[key]}")
         if key == "corpora":
             yield from _old_key_errors_of_corpora(as_mapping(document[key]), corpora_folder)
         if key in ("systems", "tuned"):
@@ -87,13 +87,13 @@ def _renamed_key_errors(section: Any, new_names: Mapping[str, str]) -> Iterator[
 
     Args:
         section: A section of params.yaml, such as `decode`. If it is not a mapping, validation
-            refuses it later, and there are no errors here.
+            refuses it later, and this function yields nothing.
         new_names: The new name of each renamed key, such as `{"min_length": "min_len"}`.
     """
     section = as_mapping(section)
     for key in section:
         if key in new_names:
-            yield section.locations[key].error(f"{_OLD_KEY}: it is called {new_names[key]} now")
+            yield section.locations[key].error(f"{_OLD_KEY}. It is called {new_names[key]} now")
 
 
 def _old_key_errors_of_corpora(corpora: LocatedMapping, folder: Path) -> Iterator[UserError]:
@@ -159,7 +159,7 @@ def _old_key_errors_of_system(system: LocatedMapping) -> Iterator[UserError]:
     """
     for key in ("over", "random"):
         if key in system:
-            yield system.locations[key].error(f"{_OLD_KEY}: write one system for each value")
+            yield system.locations[key].error(f"{_OLD_KEY}. Write one system for each value")
     all_settings = [system]
     for settings_on_corpus in as_mapping(system.get("corpora")).values():
         all_settings.append(as_mapping(settings_on_corpus))
@@ -173,8 +173,8 @@ def _old_key_errors_of_decoding(decode: LocatedMapping) -> Iterator[UserError]:
     yield from _renamed_key_errors(decode, _NEW_DECODE_NAMES)
     if "engine" in decode:
         yield decode.locations["engine"].error(
-            f"{_OLD_KEY}: remove it; PyTorch translates, and bleuprint export writes a model for "
-            "CTranslate2"
+            f"{_OLD_KEY}. Remove it: PyTorch translates. For CTranslate2, bleuprint export writes "
+            "a model"
         )
 
 
@@ -185,9 +185,9 @@ def _old_key_errors_of_training(train: LocatedMapping) -> Iterator[UserError]:
         yield _keep_error(train)
     if "from" in train:
         yield train.locations["from"].error(
-            f"{_OLD_KEY}: to start from a system, name it at the top level: init_from: "
-            "{NAME: {system: ..., corpus: ...}}; to start from a folder, write "
-            "init_from: {folder: ...} here"
+            f"{_OLD_KEY}. To start from a system, name it at the top level: init_from: "
+            "{NAME: {system: ..., corpus: ...}}. To start from a folder, write here: "
+            "init_from: {folder: ...}"
         )
 
 
@@ -210,7 +210,7 @@ def _keep_error(train: LocatedMapping) -> UserError:
             unknown_key_problems.append(f"{key}: {describe_unknown_key(key, _NEW_KEEP_NAMES)}")
     # If `keep` contains no known key, the names of all three settings are listed.
     settings_text = ", ".join(new_settings or _NEW_KEEP_NAMES.values())
-    problems = [f"{_OLD_KEY}: write in its place: {settings_text}", *unknown_key_problems]
+    problems = [f"{_OLD_KEY}. Write in its place: {settings_text}", *unknown_key_problems]
     location: Location = train.locations["keep"]
     return location.error("; ".join(problems))
 
@@ -229,4 +229,4 @@ def _old_key_errors_of_published(score: LocatedMapping) -> Iterator[UserError]:
         return
     old_value = score["scored"]
     metric = "unknown" if old_value == "otherwise" else old_value
-    yield location.error(f"{_OLD_KEY}: write metric: {metric}")
+    yield location.error(f"{_OLD_KEY}. Write metric: {metric}")

@@ -23,7 +23,7 @@ class Optimizer:
         name: The optimizer.
         weight_decay: Adam and SGD add `weight_decay` * weights to the gradient; AdamW multiplies
             the weights by 1 - learning rate * `weight_decay`.
-        betas: The decay rates of Adam and AdamW, by default those of the Transformer's paper.
+        betas: The decay rates of Adam and AdamW, by default the values of the Transformer's paper.
         eps: The constant in the denominator of Adam and AdamW.
         momentum: The momentum of SGD, as in torch: velocity = momentum * velocity + gradient,
             weights -= learning rate * velocity.
@@ -51,7 +51,7 @@ class Optimizer:
             value = getattr(self, setting)
             is_set = value is not None
             if is_set and setting not in defaults:
-                raise ValueError(f"optimizer {self.name} has no setting {setting}; remove it")
+                raise ValueError(f"optimizer {self.name} has no setting {setting}. Remove it")
             if not is_set and setting in defaults:
                 # A frozen dataclass refuses `self.eps = ...`, but not this call.
                 object.__setattr__(self, setting, defaults[setting])
@@ -176,4 +176,4 @@ def check_exactly_one(settings: Any, *names: str) -> None:
         names = tuple(field.name for field in fields(settings))
     set_names = [name for name in names if getattr(settings, name) is not None]
     if len(set_names) != 1:
-        raise ValueError(f"needs one of {', '.join(names)}")
+        raise ValueError(f"needs exactly one of {', '.join(names)}")

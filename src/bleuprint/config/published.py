@@ -81,13 +81,13 @@ def check_published(
     for position, score in enumerate(scores):
         keys: list[str | int] = ["published", position]
         if score.system in untrained_systems:
-            message = f"{score.system} is an external system; name a system that is trained here"
+            message = f"{score.system} is an external system. Name a system that is trained here"
             raise SettingError([*keys, "system"], message)
         _check_names(score, keys, tests_by_corpus, trained_systems_by_corpus)
         # The name and the source are the row of the table; the other three are its column.
         cell = (score.name, score.source, score.corpus, score.test, score.metric)
         if cell in earlier_cells:
-            raise SettingError(keys, f"a second number of {', '.join(cell)}")
+            raise SettingError(keys, f"a second score for {', '.join(cell)}. Remove one")
         earlier_cells.add(cell)
 
 

@@ -202,7 +202,7 @@ def check_references(
     synthetic: Mapping[str, SyntheticText],
     not_trained: Collection[str],
 ) -> None:
-    """Check that everything that corpora and trainings need exists, and that there is no cycle.
+    """Check that everything that corpora and trainings need exists, without cycles.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -219,7 +219,7 @@ def check_references(
     all_references = references(corpora, runs, synthetic, seeds=())
     for reference in all_references:
         if reference.needed.system in not_trained:
-            message = f"{reference.needed.system} is an external system, without a model here"
+            message = f"{reference.needed.system} is an external system, so it has no model"
             raise SettingError([*reference.keys, "system"], message)
     check_synthetic_texts(corpora, synthetic)
     # Cycles are checked first. In a cycle, a message about models that differ would be confusing.
@@ -257,7 +257,9 @@ def _check_training(reference: Reference, runs: _Runs) -> None:
     if not is_fine_tuning:
         return  # Any model can translate a text.
     if parent.average.ensemble:
-        message = f"{parent_name} is an ensemble (average.ensemble), not one model"
+        message = (
+            f"{parent_name} is an ensemble (average.ensemble), but a training starts from one model"
+        )
         raise SettingError(keys, message)
     child = runs[reference.entry.system][reference.entry.corpus]
     assert child is not None, "the training that has this reference exists"
@@ -287,7 +289,7 @@ def _check_cycle(references: Sequence[Reference]) -> None:
         cycle: list[Entry] = list(reversed(error.args[1]))
         keys = _first_setting(cycle, keys_by_reference)
         names = " -> ".join(str(entry) for entry in cycle)
-        raise SettingError(keys, f"a cycle, each needs the next: {names}") from None
+        raise SettingError(keys, f"in this circle, each needs the next: {names}") from None
 
 
 def _first_setting(
@@ -297,7 +299,7 @@ def _first_setting(
 
     Args:
         cycle: Corpora and trainings, each of which needs the next. The last one is the first again.
-        keys_by_reference: For two entries of which the first needs the second, the keys of the
+        keys_by_reference: For two entries, the first of which needs the second, the keys of the
             setting that causes this, such as `("synthetic", "back")`.
     """
     for entry, needed_entry in pairwise(cycle):
@@ -408,7 +410,8 @@ def _with_shared_vocabulary(
     own_vocabulary = as_mapping(as_mapping(corpus).get("vocabulary"))
     if "of" in own_vocabulary:
         raise own_vocabulary.locations["of"].error(
-            f"set this at the top level, by vocabularies: {{{name}: {own_vocabulary['of']}}}"
+            "this is not set here. Write at the top level: "
+            f"vocabularies: {{{name}: {own_vocabulary['of']}}}"
         )
     if name not in vocabularies or not isinstance(corpus, LocatedMapping):
         return corpus
@@ -418,8 +421,8 @@ def _with_shared_vocabulary(
     missing_languages = sorted(languages_of(corpus) - languages_of(corpora[shared_from]))
     if missing_languages:
         raise location.error(
-            f"{shared_from}, whose vocabulary it would have, does not translate "
-            f"{', '.join(missing_languages)}"
+            f"the vocabulary of {shared_from} does not cover {', '.join(missing_languages)}. Name "
+            "a corpus with these languages"
         )
     vocabulary = as_mapping(corpora[shared_from].get("vocabulary"))
     vocabulary = vocabulary.with_value("of", shared_from, location)
@@ -444,10 +447,11 @@ def _check_shared_vocabulary(
         known_names = list_known_names(shared_from, corpora)
         raise location.error(f"no corpus {shared_from!r}; {known_names}")
     if shared_from == name:
-        raise location.error("this is the corpus itself: remove the entry")
+        raise location.error("a corpus cannot share its own vocabulary. Remove the entry")
     if shared_from in vocabularies:
         raise location.error(
-            f"{shared_from} has the vocabulary of {vocabularies[shared_from]} itself: name that"
+            f"{shared_from} itself uses the vocabulary of {vocabularies[shared_from]}. Name "
+            f"{vocabularies[shared_from]}"
         )
 
 

@@ -49,7 +49,7 @@ def runs_to_json(
 
 
 class RunsByKind(NamedTuple):
-    """The settings of runs by system and corpus; None where a system has none.
+    """The settings of runs by system and corpus; None for a system without a run.
 
     Attributes:
         trained: The runs of systems that are trained here.

@@ -1,4 +1,4 @@
-"""Synthetic text: training texts of which a system of the experiment translates one side.
+"""Synthetic text: training texts with one side that a system of the experiment translates.
 
 In back-translation (Sennrich et al. 2016), the source is translated; in sequence distillation (Kim
 and Rush 2016), the target. params.yaml lists these texts under `synthetic`.
@@ -39,7 +39,7 @@ class Noise:
     The draws depend on the experiment's first seed, the text's name and the line number.
 
     Attributes:
-        drop: The probability with which each word is left out.
+        drop: The probability with which each word is dropped.
         blank: The probability with which each remaining word is replaced by a filler token.
         shuffle: By how many positions a word moves at most.
     """
@@ -53,7 +53,7 @@ class Noise:
 class SyntheticText:
     """How one side of a training text is translated.
 
-    The translating model is that of `system` on `corpus`, trained with the first seed.
+    The translating model is `system` on `corpus`, trained with the first seed.
 
     Attributes:
         part_of: The corpus that the training text belongs to.
@@ -72,7 +72,10 @@ class SyntheticText:
     def __post_init__(self) -> None:
         """Raise ValueError if outputs are both sampled and noised; each is random enough alone."""
         if self.sampling and self.noise:
-            raise ValueError("sampling and noise: noise is for outputs of beam search; remove one")
+            raise ValueError(
+                "sampling and noise are both set, but noise is for outputs of beam search. Remove "
+                "one of the two"
+            )
 
     @property
     def method(self) -> str:
@@ -95,7 +98,7 @@ class Origin:
         description: What translated it and how, for the report.
         params: The same by key, for MLflow.
         methods: The methods that made it, by their keys in `methods.bib`.
-        settings: The settings that decide it, besides those of the corpus.
+        settings: The settings of its translation, in addition to the settings of the corpus.
     """
 
     description: str
@@ -112,7 +115,7 @@ def origin_of(text: Text, synthetic: SyntheticText) -> Origin:
         synthetic: The settings of the translation.
     """
     side = text.synthetic_side
-    assert side is not None, "a text of which a system translates one side"
+    assert side is not None, "a system translates one side of the text"
     description = f"translated by {synthetic.system}, trained on {synthetic.corpus}"
     # The words under which methods.bib lists publications: `made source` means back-translation,
     # `made target` sequence distillation, `drawn` sampling or noise.
@@ -169,17 +172,20 @@ def check_synthetic_texts(
         keys_with_entry.add(key)
         if key not in texts_by_key:
             known_names = list_known_names(key, texts_by_key)
-            message = f"no {key} with source or target alone; {known_names}"
+            message = f"no text {key} lacks its source or target; {known_names}"
             raise SettingError(["synthetic", name, "part_of"], message)
         _check_entry(name, entry, texts_by_key[key], corpora)
     for key, text in texts_by_key.items():
         if key not in keys_with_entry:
-            message = f"has no {text.synthetic_side}, and no entry of synthetic"
+            message = (
+                f"has no {text.synthetic_side}. Add the file, or an entry of synthetic, which "
+                "translates the text"
+            )
             raise SettingError(["corpora", *key.split(".")], message)
 
 
 def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
-    """Return all training texts of which a system translates one side.
+    """Return all training texts with one side that a system translates.
 
     Args:
         corpora: The settings of the corpora by name.
@@ -199,7 +205,8 @@ def _synthetic_texts_by_key(corpora: Mapping[str, Corpus]) -> dict[str, Text]:
             has_one_pair = list(corpus.language_pairs(corpus_name)) == [corpus_name]
             if not has_one_pair:
                 message = (
-                    "a system translates this text; a corpus with directions cannot have such texts"
+                    "a corpus with directions cannot contain a text that a system translates. Add "
+                    f"the {text.synthetic_side} file"
                 )
                 raise SettingError(keys, message)
             _check_tag(text, corpus, [*keys, "tag"])
@@ -222,12 +229,15 @@ def _check_tag(text: Text, corpus: Corpus, keys: list[str]) -> None:
     if text.tag is None:
         return
     if corpus.vocabulary.sentencepiece is not None:
-        message = f"{text.tag!r}: SentencePiece splits tags; remove tag or vocabulary.sentencepiece"
+        message = f"SentencePiece would split {text.tag!r}. Remove tag or vocabulary.sentencepiece"
         raise SettingError(keys, message)
     word = apply_edits(text.tag, corpus.source, corpus.clean)
     tokens = tokenizer_for(corpus.source, corpus.tokenize).tokenize(word)
     if tokens != [text.tag]:
-        message = f"clean and tokenize turn {text.tag!r} into {tokens}, not one token: change it"
+        message = (
+            f"clean and tokenize turn {text.tag!r} into {tokens}, but a tag must stay one token. "
+            "Change it"
+        )
         raise SettingError(keys, message)
 
 
@@ -254,10 +264,13 @@ def _check_entry(
     system_corpus = corpora.get(entry.corpus)
     if system_corpus is not None and system_corpus.languages != needed_languages:
         message = (
-            f"{entry.corpus} is {' to '.join(system_corpus.languages)}, and {name} of "
+            f"{entry.corpus} is {' to '.join(system_corpus.languages)}, but {name} of "
             f"{entry.part_of} needs {' to '.join(needed_languages)}"
         )
         raise SettingError(["synthetic", name, "corpus"], message)
     if entry.noise is not None and text.synthetic_side != "source":
-        message = f"is for synthetic sources, but {name} has a synthetic {text.synthetic_side}"
+        message = (
+            f"noise is only for synthetic sources, but {name} has a synthetic "
+            f"{text.synthetic_side}. Remove noise"
+        )
         raise SettingError(["synthetic", name, "noise"], message)

@@ -110,14 +110,18 @@ class Model:
                 continue
             if self.d_model % self.heads:
                 raise ValueError(
-                    f"d_model {self.d_model} is not a multiple of heads {self.heads}: set {name}"
+                    f"d_model {self.d_model} is not a multiple of heads {self.heads}. Set {name}"
                 )
             # A frozen dataclass refuses `self.d_k = ...`, but not this call.
             object.__setattr__(self, name, self.d_model // self.heads)
         if self.positional_encoding == "sinusoidal" and self.d_model % 2:
-            raise ValueError(f"d_model {self.d_model} is odd: sinusoidal encodings need it even")
+            raise ValueError(
+                f"d_model {self.d_model} is odd, but sinusoidal encodings need it even"
+            )
         if self.positional_encoding == "rotary" and self.d_k % 2:
-            raise ValueError(f"d_k {self.d_k} is odd: rotary encodings turn pairs of dimensions")
+            raise ValueError(
+                f"d_k {self.d_k} is odd, but rotary encodings turn pairs of dimensions"
+            )
 
     @property
     def feed_forward_weights(self) -> int:
@@ -168,7 +172,7 @@ class Train:
         label_smoothing: The probability that is taken from the label.
         label_smoothing_target: Which tokens receive this probability: all V tokens of the
             vocabulary (uniform), or the V - 2 that are neither the label nor padding (non_target).
-        bpe_dropout: The probability with which a BPE merge is left out each time a sentence is
+        bpe_dropout: The probability with which a BPE merge is skipped each time a sentence is
             read. Batches are planned by lengths without it, and contain more tokens with it (about
             a sixth at 0.1).
         precision: The number format of matrix products: float32; bfloat16 (also of activations), on
@@ -229,7 +233,7 @@ class Train:
                 f"max_tokens {self.max_tokens} is above tokens_per_update {self.tokens_per_update}"
             )
         if self.max_updates is None and self.max_epochs is None and self.patience is None:
-            raise ValueError("needs max_updates, max_epochs or patience, or it would never end")
+            raise ValueError("training would never end. Set max_updates, max_epochs or patience")
         # Only a checkpoint that is saved can be kept.
         if self.keep_interval and self.keep_interval % self.save_interval:
             raise ValueError(
@@ -313,7 +317,7 @@ class Average:
         # `ema` is one model, too: a moving average of the weights.
         has_one_model = self.ema or self.last == 1 or self.best == 1
         if self.ensemble and has_one_model:
-            raise ValueError("ensemble: needs more than one checkpoint")
+            raise ValueError("an ensemble needs more than one checkpoint. Raise last or best")
 
     @property
     def chosen(self) -> dict[str, Any]:
@@ -369,7 +373,7 @@ class Decode:
         """Raise ValueError if `replace_unk` is set, but outputs cannot contain unknown tokens."""
         if self.replace_unk and not self.allow_unk:
             raise ValueError(
-                "replace_unk true needs allow_unk true: without it, outputs contain no unknown word"
+                "replace_unk true needs allow_unk true. Otherwise outputs contain no unknown words"
             )
 
 
@@ -407,12 +411,15 @@ class System:
         # The last position is for EOS, the token that ends a sentence.
         if min_len >= max_positions:
             raise ValueError(
-                f"decode.min_len {min_len} leaves no place for EOS in model.max_positions "
+                f"decode.min_len {min_len} leaves no position for EOS in model.max_positions "
                 f"{max_positions}"
             )
         self.check_average(self.train.max_updates)
         if self.average.ema and self.train.ema is None:
-            raise ValueError("average.ema true: training keeps no moving average without train.ema")
+            raise ValueError(
+                "average.ema needs the moving average that training keeps with train.ema. Set "
+                "train.ema"
+            )
 
     def check_average(self, max_updates: int | None) -> None:
         """Raise ValueError if training keeps fewer checkpoints than are to be averaged.
@@ -452,18 +459,18 @@ class System:
         """
         keep_limit = getattr(self.train, f"keep_{choice}")
         kept_checkpoints = keep_limit
-        advice = f"raise train.keep_{choice}"
+        advice = f"Raise train.keep_{choice}"
         if max_updates is not None:
             interval = getattr(self.train, interval_setting)
             # Rounded up, since the last checkpoint is saved at the end of the training.
             saved_checkpoints = divide_rounding_up(max_updates, interval)
             kept_checkpoints = min(keep_limit, saved_checkpoints)
             if saved_checkpoints < averaged_checkpoints:
-                advice = f"lower train.{interval_setting} ({interval})"
+                advice = f"Lower train.{interval_setting} ({interval})"
         if averaged_checkpoints > kept_checkpoints:
             raise ValueError(
-                f"average.{choice} {averaged_checkpoints}: training keeps {kept_checkpoints}: "
-                f"{advice}, or lower average.{choice}"
+                f"average.{choice} is {averaged_checkpoints}, but training keeps only "
+                f"{kept_checkpoints}. {advice}, or lower average.{choice}"
             )
 
     def _check_portable(self) -> None:

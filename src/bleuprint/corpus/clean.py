@@ -152,7 +152,7 @@ class Cleaning(FilterStep):
         return tuple(edit.name() for edit in self.edits)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
-        """Clean a block of sentence pairs, and leave out pairs whose source or target is empty.
+        """Clean a block of sentence pairs, and drop pairs whose source or target is empty.
 
         Args:
             name: The data set of the block. It is always `train`, so it is not used.

@@ -30,10 +30,10 @@ def parse_language(code: str) -> str:
     if _CODE.fullmatch(code):
         return language_code(code)
     code_of_name = code_of_language_name(code)
-    hint = "use one such as de"
+    advice = "Use one such as de"
     if code_of_name:
-        hint = f"{code} is {code_of_name}"
-    raise UserError(f"--languages {code}: not a language code of two or three letters; {hint}")
+        advice = f"Use {code_of_name} for {code}"
+    raise UserError(f"--languages {code}: not a language code of two or three letters. {advice}")
 
 
 def check_two_languages(files: Sequence[Path], source: str, target: str) -> Languages:

@@ -244,7 +244,7 @@ def _run_check(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
     if len(results) != len(candidates):
         raise UserError(
             f"{getfile(type(check))}: check {check.name()}: keeps_each gave "
-            f"{counted(len(results), 'result')} for {counted(len(candidates), 'pair')}; "
-            "it must give one for each pair, in order"
+            f"{counted(len(results), 'result')} for {counted(len(candidates), 'pair')}. "
+            "It must give one for each pair, in order"
         )
     return results

@@ -142,7 +142,7 @@ def _find_entries(text: str, path: Path) -> str:
     """
     match = _ENTRIES.search(text)
     if match is None:
-        raise UserError(f"{path}: corpora is not written line by line: add the entry by hand")
+        raise UserError(f"{path}: corpora is not written line by line. Add the entry by hand")
     return match[1]
 
 
@@ -157,7 +157,7 @@ def _check_name_is_new(path: Path, name: str) -> None:
         # ruamel.yaml stores the position of each key. The first number is its line, from 0.
         key_line = corpora.lc.data[name][0]
         raise UserError(
-            f"{path}:{key_line + 1}: corpus {name} is already defined: remove or rename it"
+            f"{path}:{key_line + 1}: corpus {name} is already defined. Remove or rename it"
         )
 
 
@@ -182,4 +182,4 @@ def _write_if_valid(path: Path, text: str) -> None:
         except UserError as error:
             # The message must name the file of the user, not the temporary one.
             message = str(error).replace(str(temporary_file), str(path))
-            raise UserError(f"{message}; {path} is left as it was") from None
+            raise UserError(f"{message}. {path} has not changed") from None

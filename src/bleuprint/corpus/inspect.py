@@ -77,7 +77,7 @@ def inspect_corpus(
 
     The sample is drawn from the whole text, because many corpora are sorted, so that their first
     pairs say little about the rest. The stages write to a temporary folder, not to the folders of
-    the experiment. Texts that a system still has to translate are left out.
+    the experiment. Texts that a system still has to translate are skipped.
 
     Args:
         name: The name of a corpus, or of one of its language pairs.
@@ -113,14 +113,14 @@ def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
         The settings without these texts.
 
     Raises:
-        UserError: The corpus has several language pairs, of which the user must name one; or no
+        UserError: The corpus has several language pairs, and the user must name one; or no
             training text is left.
     """
     pair_names = list(corpus.language_pairs(name))
     if name not in pair_names:
         raise UserError(
-            f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}; "
-            f"name one: bleuprint inspect {pair_names[0]}"
+            f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}. "
+            f"Name one: bleuprint inspect {pair_names[0]}"
         )
     if not corpus.files.train:
         raise UserError(f"corpora.{name} is zero-shot, so there is no training text to inspect")
@@ -274,9 +274,9 @@ def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
     """
     if not inspection.has_all_pairs:
         yield (
-            f"{inspection.sampled_pairs:,} of {inspection.pairs:,} pairs, drawn by seed "
-            f"{inspection.sample.seed}; in brackets 95% intervals of shares in all pairs. "
-            "Repeated pairs are found only if drawn"
+            f"{inspection.sampled_pairs:,} of {inspection.pairs:,} pairs, sampled with seed "
+            f"{inspection.sample.seed}. Brackets contain 95% intervals of shares in all pairs. "
+            "Repeated pairs are found only within the sample"
         )
     for stage, counts in inspection.stages.items():
         yield f"{stage}: {counted(counts.pairs_in, 'pair')} in, {counts.pairs_out:,} out"
@@ -297,7 +297,7 @@ def inspection_lines(inspection: Inspection, samples: int) -> Iterator[str]:
 def _rule_line(rule: str, effect: str, count: int, pairs_in: int, inspection: Inspection) -> str:
     """Return the line about one rule: `  length: 12 dropped, 1.20% [0.69%, 2.09%]`.
 
-    The interval is left out if the whole text was prepared, not a sample.
+    The interval is omitted if the whole text was prepared, not a sample.
 
     Args:
         rule: The name of the rule, such as `length`.

@@ -44,19 +44,20 @@ def check_languages(
     pairs = _first_full_pairs(sample)
     if not pairs:
         raise UserError(
-            f"{names}: no pair has text on both sides; line n of the target must be "
-            "the translation of line n of the source"
+            f"{names}: no pair has text on both sides. Line n of the target must be the "
+            "translation of line n of the source"
         )
     if _share_of_copies(pairs) > _MAJORITY:
         raise UserError(
-            f"{names}: source and target are the same text in most pairs; the target must be the "
+            f"{names}: source and target are the same text in most pairs. The target must be the "
             "translation of the source"
         )
     unknown_languages = sorted(set(user_text.languages) - set(LanguageId.known_languages))
     if unknown_languages:
-        # Text in these languages cannot be identified, so there is nothing more to check.
+        # Text in these languages cannot be identified, so the check ends here.
         print_message(
-            f"{join_with_and(unknown_languages)}: not a language that the filter language_id knows",
+            f"the filter language_id does not know {join_with_and(unknown_languages)}, so the "
+            "languages of the text are not checked",
             "note",
         )
         return ""
@@ -66,7 +67,7 @@ def check_languages(
 def _check_identified_languages(
     names: str, user_text: OwnText, pairs: Sequence[Pair], has_given_languages: bool
 ) -> str:
-    """Identify the languages of some sentence pairs, and compare them with those of the settings.
+    """Identify the languages of some sentence pairs, and compare them with the settings.
 
     Args:
         names: The names of the user's files, for messages.

@@ -34,7 +34,8 @@ def describe_parting(files: Sequence[Path]) -> str:
         files: The source file and the target file.
 
     Returns:
-        The end of a message, such as "; by their lengths, they part at about line 301". It is empty
+        The end of a message, such as ". By the lengths of their lines, they part at about line
+        301". It is empty
         if the line lengths do not show where, or a file is compressed.
     """
     has_compressed_file = any(path.suffix in _COMPRESSED_SUFFIXES for path in files)
@@ -53,10 +54,10 @@ def describe_parting(files: Sequence[Path]) -> str:
     # The files may part even earlier: lines that are missing in both files cancel each other out.
     unrelated_start = _find_unrelated_window(shorter[:surplus_start], longer[:surplus_start])
     if unrelated_start is None:
-        return f"; by their lengths, they part at about line {surplus_line:,}"
+        return f". By the lengths of their lines, they part at about line {surplus_line:,}"
     return (
-        f"; by their lengths, they part first between lines {unrelated_start + 1:,} and "
-        f"{surplus_line:,}"
+        ". By the lengths of their lines, they part first between lines "
+        f"{unrelated_start + 1:,} and {surplus_line:,}"
     )
 
 
@@ -73,7 +74,7 @@ def _log_lengths(path: Path) -> _Lengths:
 
 
 def _locate_surplus(shorter: _Lengths, longer: _Lengths) -> int:
-    """Find the surplus lines: those of the longer file without a translation in the shorter one.
+    """Find the surplus lines: lines of the longer file without a translation in the shorter one.
 
     They are assumed to be one block of lines. Before the block, line i of one file is paired with
     line i of the other; from the block on, line i of the shorter file is paired with line

@@ -116,7 +116,8 @@ def _choose_tags(
     if len(file_languages) > 2:
         example = " ".join(_most_frequent_languages(code_sets))
         raise UserError(
-            f"{path}: name two languages, such as: --languages {example}. {_list_codes(code_sets)}"
+            f"{path}: the text is in more than two languages. Name two, such as: --languages "
+            f"{example}. {_list_codes(code_sets)}"
         )
     source, target = file_languages
     return source, target

@@ -390,7 +390,7 @@ def _find_unrelated_ranges(scorer: PairScorer, shifted: Sequence[Misfit]) -> lis
             excluded from the start.
 
     Returns:
-        The ranges, the clearest first. Their number and that of the shifted ranges are limited
+        The ranges, the clearest first. Their number and the number of shifted ranges are limited
         together.
     """
     chance_scores = np.minimum(scorer.chance_scores(), _MAX_UNRELATED_LINE_SCORE)

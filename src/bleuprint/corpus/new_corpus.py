@@ -148,7 +148,7 @@ class NewCorpus:
         """A name for the user's text: the words that its file names have in common.
 
         For example, `europarl-v7` for europarl-v7.de.txt and europarl-v7.en.txt. Languages and
-        suffixes are left out, and letters lose their accents.
+        suffixes are dropped, and letters lose their accents.
         """
         first_words, *words_of_others = [_words_of_name(path.name) for path in self.files]
         common_words = []
@@ -196,7 +196,7 @@ class NewCorpus:
     def filter_rules(self) -> list[str]:
         """The checks that will filter this corpus, each as YAML, such as `identical: {}`.
 
-        Checks that do not work for its languages or for its size are left out.
+        Checks that do not work for its languages or for its size are omitted.
         """
         rules = ["identical: {}", "length: {min: 1, max: 100}"]
         # A ratio of lengths in words is useless if a sentence without spaces counts as one word.
@@ -323,8 +323,8 @@ def _check_size(files: Sequence[Path], pairs: int) -> None:
     if pairs < MIN_PAIRS:
         raise UserError(
             f"{join_with_and(files)}: {counted(pairs, 'pair')} {is_or_are(pairs)} too few to "
-            f"train, validate and test on: at least {MIN_PAIRS}, and thousands to translate "
-            "sentences that are not among them"
+            f"train, validate and test on. Collect at least {MIN_PAIRS}; to translate new "
+            "sentences, a system needs thousands"
         )
 
 
@@ -340,7 +340,7 @@ def _print_notes(files: Sequence[Path], clues: PairClues, forms: PairForms) -> N
     if misfits:
         print_message(
             f"{join_with_and(files)}: the two sides do not fit line by line: "
-            f"{describe_misfits(misfits)}. Compare these lines: each should be the translation of "
+            f"{describe_misfits(misfits)}. Compare these lines: each must be the translation of "
             "the line with its number",
             "note",
         )

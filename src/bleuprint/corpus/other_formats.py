@@ -173,7 +173,7 @@ def _table_advice(path: Path, quoted_path: str, suffix: str) -> str:
     # The command names the first two columns. If there are more, the user may want other ones.
     choice = ""
     if len(columns) > 2:
-        choice = f". Its columns are {_listed(columns)}: name two of them"
+        choice = f". Its columns are {_listed(columns)}. Name two of them"
     quoted_columns = f"{shlex.quote(columns[0])} {shlex.quote(columns[1])}"
     return (
         f"{suffix} files are not read. This command writes two text files, {path}.COLUMN"
@@ -225,7 +225,7 @@ def _read_table(path: Path, suffix: str) -> _Table:
             return _json_table(path)
         return _json_lines_table(path)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise UserError(f"{path}: not a sound {suffix} file: {error}") from None
+        raise UserError(f"{path}: not a valid {suffix} file: {error}") from None
 
 
 def _csv_table(path: Path) -> _Table:

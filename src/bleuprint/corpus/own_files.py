@@ -66,7 +66,7 @@ def own_text(
     settings_of_files = _check_files(files)
     text_format = format_of([path_on_disk(path) for path in files])
     if columns and text_format != "tsv":
-        raise UserError(f"{files[0]}: --columns is for a .tsv file")
+        raise UserError(f"{files[0]}: --columns is only for a .tsv file. Remove it")
     given_languages = None
     if languages:
         given_languages = [parse_language(code) for code in languages]
@@ -113,7 +113,9 @@ def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
 def _wrong_files(files: Sequence[Path]) -> UserError:
     """Return the error for one file in an unsupported format, or for more than two files."""
     names = ", ".join(str(path) for path in files)
-    return UserError(f"{names}: name two files, source and target, or one .tsv or .tmx file")
+    return UserError(
+        f"{names}: not a parallel text. Name two files, source and target, or one .tsv or .tmx file"
+    )
 
 
 def _check_files(files: Sequence[Path]) -> list[File]:
@@ -125,16 +127,16 @@ def _check_files(files: Sequence[Path]) -> list[File]:
     """
     for path in files:
         if not path_on_disk(path).is_file():
-            raise UserError(f"{path}: {describe_non_file(path)}; name a text file below inputs/")
+            raise UserError(f"{path}: {describe_non_file(path)}. Name a text file below inputs/")
         if not _is_utf8(str(path)):
-            raise UserError(f"{printable(str(path))}: its name is not UTF-8: rename it")
+            raise UserError(f"{printable(str(path))}: its name is not UTF-8. Rename it")
     if len(files) == 2 and path_on_disk(files[0]).samefile(path_on_disk(files[1])):
-        raise UserError(f"{files[0]} is given twice: name the source file, then the target file")
+        raise UserError(f"{files[0]} is given twice. Name the source file, then the target file")
     try:
         return [File(path=str(path_on_disk(path))) for path in files]
     except ValueError as error:
         # The settings of a file refuse a path that is not below inputs/.
-        raise UserError(f"{error}: copy both there") from None
+        raise UserError(f"{error}. Copy the files there") from None
 
 
 def _is_utf8(name: str) -> bool:

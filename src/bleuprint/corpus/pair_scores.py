@@ -229,7 +229,7 @@ class PairScorer:
     def _pairs_of_words(self, offset: int) -> Iterator[tuple[set[str], set[str]]]:
         """Pair the words of source line i with the words of target line i + offset.
 
-        Lines that would be paired with a line before the first or after the last one are left out.
+        Lines that would be paired with a line before the first or after the last one are skipped.
         """
         first_source = max(0, -offset)
         first_target = max(0, offset)
@@ -273,7 +273,7 @@ def _informative_words(
 
     They occur in both languages and are rare, such as names. A frequent word, such as "in", is in
     both lines of many pairs by chance: in source_count * target_count / lines of them. If these are
-    2 pairs or more, the word is left out. Numbers and punctuation marks of both languages are
+    2 pairs or more, the word is ignored. Numbers and punctuation marks of both languages are
     always kept.
 
     Args:
@@ -382,7 +382,7 @@ def _correlation(source: Floats, target: Floats) -> float:
     Args:
         source: A value for each source line, (lines,).
         target: A value for the target line that belongs to each source line, (lines,). Lines with
-            NaN, which have no target line, are left out.
+            NaN, which have no target line, are skipped.
     """
     is_known = ~np.isnan(target)
     known_source = source[is_known]

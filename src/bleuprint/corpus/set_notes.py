@@ -189,7 +189,7 @@ def _partial_overlaps(
 ) -> Iterator[Overlap]:
     """Find test sets that share some sentences with another test set or the validation set.
 
-    Two sets that both contain the whole of a text are left out: the user gets another note on them.
+    Two sets that both contain the whole of a text are skipped: the user gets another note on them.
 
     Args:
         pairs_by_key: The sentence pairs of each text, by set and text, such as `test.news.europarl`
@@ -255,7 +255,7 @@ class _SameText:
         second_key = settings_key(corpus, self.second)
         note = f"{first_key} and {second_key} {similarity}"
         consequence = self._consequence(is_decontaminated)
-        return f"{note}: {consequence}" if consequence else note
+        return f"{note}. {consequence}" if consequence else note
 
     def _consequence(self, is_decontaminated: bool) -> str:
         """Say what happens if the same text is in two data sets.
@@ -265,22 +265,22 @@ class _SameText:
                 training text.
 
         Returns:
-            The end of a message; empty for two test sets with the same source, but with different
+            A sentence; empty for two test sets with the same source, but with different
             references, which are useful.
         """
         sets = {self.first_set, self.second_set}
         if "train" in sets and is_decontaminated:
-            return "dedup.decontaminate drops its sentences from the training text"
+            return "The training text loses its sentences, by dedup.decontaminate"
         if "train" in sets:
-            return "with dedup.decontaminate none, the model is trained on these sentences"
+            return "With dedup.decontaminate none, the model is trained on these sentences"
         if "valid" in sets:
             return (
-                "checkpoints would be chosen by the sentences that the table scores; give another "
-                "one"
+                "Checkpoints would be chosen by the sentences that the table scores. Replace one "
+                "of the two"
             )
         if self.is_in_source_only:
             return ""
-        return "the table would score it twice"
+        return "The table would score it twice. Remove one of the two"
 
 
 def _same_texts(texts: Mapping[str, Text]) -> Iterator[_SameText]:
@@ -357,7 +357,7 @@ def _has_same_content(first: File | None, second: File | None) -> bool:
     # `name` is the URL or path of the file, with its name inside an archive.
     if first.name == second.name:
         return True
-    # The hashes are those of the archives.
+    # The hashes belong to the archives.
     if first.archive_member != second.archive_member:
         return False
     if first.sha256 is not None and second.sha256 is not None:

@@ -206,7 +206,7 @@ def _counts_to_draw(
     if valid_count + test_count >= pair_count:
         raise UserError(
             f"corpus {corpus}: too few pairs ({pair_count}) to draw {valid_count} for validation "
-            f"and {test_count} to test, and train on the rest"
+            f"and {test_count} for testing, and to train on the rest. Add text"
         )
     return valid_count, test_count
 

@@ -77,13 +77,13 @@ class Column:
             return "has hardly any words"
         keys = [cell for cell in cells if _KEY.fullmatch(cell)]
         if len(keys) > _MAJORITY * len(cells):
-            return f"holds keys such as {keys[0][:SHOWN_CHARACTERS]!r}"
+            return f"contains keys such as {keys[0][:SHOWN_CHARACTERS]!r}"
         different_cells = set(cells)
         # Categories such as `news` repeat in many cells. A short table is not judged by this, since
         # a few sentences may repeat by chance.
         is_long_enough = len(cells) >= _MIN_CELLS_TO_COUNT
         if is_long_enough and len(different_cells) < _MIN_DIFFERENT_SHARE * len(cells):
-            return f"holds few different values, such as {cells[0][:SHOWN_CHARACTERS]!r}"
+            return f"contains few different values, such as {cells[0][:SHOWN_CHARACTERS]!r}"
         return ""
 
     def is_likely(self, language: str) -> bool:

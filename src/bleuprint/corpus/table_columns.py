@@ -186,7 +186,7 @@ def _check_choice(
     """
     if source.number == target.number:
         raise UserError(
-            f"{path}: column {source.number} is given twice; name the source column, then the "
+            f"{path}: column {source.number} is given twice. Name the source column, then the "
             f"target column: --columns SOURCE TARGET. {_list_columns(columns)}"
         )
     for column in (source, target):
@@ -252,7 +252,7 @@ def _find_column(path: Path, columns: Sequence[Column], choice: str) -> Column:
         choice: The number of the column, from 1, or its name in the first line.
 
     Raises:
-        UserError: There is no such column, or several columns have this name.
+        UserError: The column does not exist, or several columns have this name.
     """
     if choice.isdigit():
         matching = [column for column in columns if column.number == int(choice)]
@@ -297,7 +297,7 @@ def _choose_by_header(
     has_wanted_languages = set(wanted_languages) <= set(named_languages)
     if len(named_languages) < 2 or not has_wanted_languages:
         return None
-    # The columns of the first language, then those of the second: one each if the choice is clear.
+    # The columns of the first language, then of the second: one each if the choice is clear.
     chosen = []
     for language in wanted_languages:
         for column in columns:
@@ -322,7 +322,7 @@ def _choose_by_text(
 ) -> tuple[Column, Column]:
     """Choose the source and the target column of a table by the text that its columns contain.
 
-    Columns of numbers or keys are left out. If more than two columns remain, the one in the source
+    Columns of numbers or keys are ignored. If more than two columns remain, the one in the source
     language and the one in the target language are chosen.
 
     Args:
@@ -352,7 +352,7 @@ def _choose_by_text(
         if is_clear and source_columns != target_columns:
             return source_columns[0], target_columns[0]
     raise UserError(
-        f"{path}: {len(text_columns)} columns of text. Name two: --columns SOURCE TARGET. "
+        f"{path}: {len(text_columns)} columns contain text. Name two: --columns SOURCE TARGET. "
         f"{_list_columns(columns)}"
     )
 
@@ -360,7 +360,7 @@ def _choose_by_text(
 def _list_problems(columns: Sequence[Column]) -> str:
     """List for an error message which columns do not contain sentences, and why.
 
-    For example: `column 1 has hardly any words; column 2 holds keys such as 'app.title'`.
+    For example: `column 1 has hardly any words; column 2 contains keys such as 'app.title'`.
     """
     problems = []
     for column in columns:

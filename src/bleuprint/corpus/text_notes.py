@@ -192,7 +192,7 @@ def _notes_on_texts(
     """
     ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
     for text_name, text in texts.items():
-        # The sentences of documents are not aligned yet, so there are no pairs to look at.
+        # The sentences of documents are not aligned yet, so pairs do not exist yet.
         if text.format == "documents":
             continue
         # Some formats, such as .tsv, have both sides in one file, `both`.

@@ -48,7 +48,8 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
             if other_rule is not rule:
                 raise UserError(
                     f"two rules are called {name!r}: {other_rule.__qualname__} in "
-                    f"{other_rule.__module__} and {rule.__qualname__} in {rule.__module__}"
+                    f"{other_rule.__module__} and {rule.__qualname__} in {rule.__module__}. "
+                    "Rename one"
                 )
             rules[name] = rule
         names_in_order = sorted(rules, key=lambda name: (rules[name].rank, name))
@@ -109,7 +110,8 @@ def _check_complete(rule: type[Rule]) -> None:
     missing_methods = sorted(getattr(rule, "__abstractmethods__", ()))
     if missing_methods:
         problem = (
-            f"has no method {', '.join(missing_methods)}; the name of a base class begins with _"
+            f"has no method {', '.join(missing_methods)}. Add it; or if this is only a base class, "
+            "let its name begin with _"
         )
     elif "__dataclass_fields__" not in vars(rule):
         problem = "needs @dataclass(frozen=True) above it"

@@ -112,7 +112,7 @@ class WordAlignment(Check):
 
     rank: ClassVar[int] = 300
     needs_translations: ClassVar[bool] = True
-    # The lowest score is that of a pair with an empty side, log 0.05 = -3.0.
+    # A pair with an empty side has the lowest score, log 0.05 = -3.0.
     min: Annotated[float, Interval(ge=-3, le=10)]
 
     def keeps(self, candidate: Candidate) -> bool:

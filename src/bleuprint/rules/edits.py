@@ -213,5 +213,5 @@ def _dots_after_quote(match: re.Match[str]) -> str:
 # A rule of the normalizer for German, Spanish and French moves a row of dots after the quotation
 # mark that follows it. Its time is quadratic: without a mark, it reads the row again from each dot.
 _SLOW_DOTS_RULE = (r'(\.+)"(\s*[^<])', r'"\g<1>\g<2>')
-# The same rule in linear time. It also matches a row without a mark, which then stays as it is.
+# The same rule in linear time. It also matches a row without a mark, which then stays unchanged.
 _FAST_DOTS_RULE = (r'(\.++)(?:"(\s*[^<]))?', _dots_after_quote)

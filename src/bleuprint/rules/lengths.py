@@ -1,6 +1,6 @@
 """Checks of lengths: of sentences in tokens, of words in characters.
 
-Tokens are those of the corpus's tokenizer; words are separated by spaces, so that a sentence in a
+Tokens come from the corpus's tokenizer; words are separated by spaces, so that a sentence in a
 language without spaces is one word.
 
 Tokenizing is slow. Where the bounds of a candidate, the smallest and the largest numbers of tokens

@@ -1,6 +1,6 @@
 """Checks of the letters of a sentence, and the scripts in which languages are written.
 
-Scripts are named as in Unicode. The languages are those of py3langid, by its codes.
+Scripts are named as in Unicode. The languages are py3langid's, by its codes.
 
 Characters are counted by `str.translate` with a table that removes the other characters, which is
 faster than a loop or an expression.

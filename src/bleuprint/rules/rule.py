@@ -89,8 +89,8 @@ class Rule:
         if cls.known_languages is None or language in cls.known_languages:
             return
         raise ValueError(
-            f"rule {cls.name()} does not support language {language!r}; "
-            f"it supports: {', '.join(sorted(cls.known_languages))}"
+            f"rule {cls.name()} does not support language {language!r}. "
+            f"It supports: {', '.join(sorted(cls.known_languages))}"
         )
 
 
@@ -201,7 +201,10 @@ def apply_edit(edit: Edit, sentence: str, language: str) -> str:
         )
     if "\n" in edited_sentence:
         beginning = sentence[:_SHOWN_CHARACTERS]
-        raise UserError(f"rule {edit.name()}: it inserts a line break into {beginning!r}")
+        raise UserError(
+            f"rule {edit.name()}: its edit of {beginning!r} contains a line break. It must return "
+            "one line"
+        )
     return edited_sentence
 
 

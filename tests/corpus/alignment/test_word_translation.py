@@ -260,7 +260,7 @@ LONG_SOURCE = (["a"] * 101, ["b"])
 
 
 def test_a_text_without_a_pair_of_1_to_100_tokens_is_refused():
-    with pytest.raises(UserError, match=r"^no pair of 1 to 100 tokens a side to learn"):
+    with pytest.raises(UserError, match=r"^no pair has 1 to 100 tokens on each side"):
         learn_word_translations([EMPTY_SOURCE, LONG_TARGET, LONG_SOURCE])
 
 

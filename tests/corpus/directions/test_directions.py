@@ -93,7 +93,7 @@ def test_a_direction_is_chosen_by_its_name(corpus):
     ("direction", "message"),
     [
         pytest.param(
-            None, "choose one by --direction: en-de, de-en, en-fr, de-fr", id="no direction"
+            None, "Choose one by --direction: en-de, de-en, en-fr, de-fr", id="no direction"
         ),
         pytest.param(
             "fr-de",
@@ -114,7 +114,7 @@ def test_a_corpus_with_one_language_pair_has_no_directions_to_choose_from(corpus
     without_option = bilingual_corpus.language_pair("one", None)
 
     assert without_option is bilingual_corpus
-    with pytest.raises(UserError, match="one has one language pair, en-de; remove --direction"):
+    with pytest.raises(UserError, match=r"one has one language pair, en-de\. Remove --direction"):
         bilingual_corpus.language_pair("one", "en-de")
 
 

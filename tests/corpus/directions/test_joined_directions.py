@@ -267,7 +267,7 @@ def test_a_monolingual_text_in_a_corpus_with_directions_is_refused(corpus):
     train = {**corpus.files.train, "en-de-a": monolingual_text}
     corpus = replace(corpus, files=replace(corpus.files, train=train))
 
-    with pytest.raises(SettingError, match="a corpus with directions cannot have such") as error:
+    with pytest.raises(SettingError, match="a corpus with directions cannot contain") as error:
         check_synthetic_texts({"many": corpus}, {})
 
     assert error.value.keys == ["corpora", "many", "files", "train", "en-de-a"]

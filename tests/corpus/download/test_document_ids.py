@@ -107,7 +107,9 @@ def test_a_test_set_with_sentences_outside_of_documents_is_reported(tmp_path, mo
     download_test_sets(tmp_path, {"part": {"one": text_with_ids, "no": text_without_ids}})
 
     # The set `part` joins both texts: 3 + 2 lines.
-    message = "test.part: 2 of 5 lines are of no document: none is used"
+    message = (
+        "test.part: 2 of 5 lines belong to no document, so the documents of this set are ignored"
+    )
     assert message in capsys.readouterr().err
 
 

@@ -290,7 +290,8 @@ def test_a_text_with_fewer_pairs_than_the_setting_is_refused_and_leaves_no_outpu
         download(tmp_path, training_files(a=text))
 
     assert str(error.value) == (
-        f"corpora.c.files.train.a.pairs is 3, but {german_url} and {english_url} have 2 pairs"
+        f"corpora.c.files.train.a.pairs is 3, but only 2 pairs can be read from "
+        f"{german_url} and {english_url}. Lower pairs"
     )
     assert not (tmp_path / "raw").exists()
     assert not (tmp_path / "filter_stats.json").exists()

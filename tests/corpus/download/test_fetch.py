@@ -52,7 +52,7 @@ def test_the_next_url_is_tried_if_one_fails(tmp_path, host, capfd):
     assert not host.requests_for("/later")
     reported_urls = []
     for line in capfd.readouterr().err.splitlines():
-        if "; trying http" in line:
+        if ". Trying http" in line:
             reported_urls.append(line.split(": ")[0])
     assert reported_urls == [missing_url, unreachable_url, wrong_url]
 
@@ -146,8 +146,8 @@ def test_a_local_file_that_is_missing_in_a_temporary_run_must_be_tracked(tmp_pat
     message = download_error(tmp_path, File(path="inputs/no"))
 
     assert message == (
-        "inputs/no: no such file in this temporary run, which has what git or DVC tracks: "
-        "dvc add inputs/no"
+        "inputs/no: no such file. This temporary run contains only files that Git or DVC tracks. "
+        "To track it: dvc add inputs/no"
     )
 
 
@@ -411,7 +411,7 @@ def test_a_file_that_differs_from_the_lock_is_refused_each_time(tmp_path, host):
         assert sha256_of(CONTENT) in message
         assert sha256_of(NEW_CONTENT) in message
         assert message.endswith(
-            f"remove the entry {url} from {tmp_path / 'downloads.lock'} and what is in "
+            f"remove the entry {url} from {tmp_path / 'downloads.lock'} and all files in "
             "work/downloads"
         )
         assert files_in_store(tmp_path) == []

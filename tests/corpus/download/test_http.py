@@ -181,7 +181,7 @@ def test_a_download_fails_after_five_attempts_with_growing_pauses(
 
     message = download_error(tmp_path, File(url=url))
 
-    assert "cannot be fetched" in message
+    assert "cannot be downloaded" in message
     assert http.MAX_ATTEMPTS == 5
     assert len(host.requests) == 5  # Requests.
     assert pauses == [1, 2, 4, 8]  # Seconds.
@@ -313,7 +313,7 @@ def test_a_response_that_is_too_slow_is_not_read_to_its_end(tmp_path, host, monk
 
     message = download_error(tmp_path, File(url=host.url("/x")))
 
-    assert "fewer than 65536 bytes in 0.5 seconds" in message
+    assert "fewer than 65536 bytes came in 0.5 seconds" in message
     assert len(host.requests) == 2
     for request in host.requests:
         assert request.sent_bytes < 500
@@ -362,7 +362,7 @@ def test_a_password_is_not_sent_to_the_host_of_a_redirect(tmp_path, host, netrc)
 
     message = download_error(tmp_path, File(url=url_at_localhost))
 
-    assert "HTTP 401 Unauthorized (user name and password: " in message
+    assert "HTTP 401 Unauthorized (user name and password belong in " in message
     assert "secret" not in message
     assert "Authorization" in host.requests_for("/old")[0].headers
     for request in host.requests_for("/x"):

@@ -40,7 +40,7 @@ def test_a_set_whose_pairs_are_all_dropped_is_an_error_that_leaves_no_file(tmp_p
     filter_stats.add_set("train").count_kept(2)
     filter_stats.add_set("valid").record_dropped("length", 1, Pair("a", "b"))
 
-    with pytest.raises(NothingLeft, match=r"^corpus own: nothing left of valid after filter: "):
+    with pytest.raises(NothingLeft, match=r"^corpus own: filter dropped all pairs of valid: "):
         filter_stats.write(tmp_path / "filter_stats.json")
 
     assert not (tmp_path / "filter_stats.json").exists()

@@ -55,7 +55,9 @@ def test_shards_with_different_settings_are_refused(tmp_path, before):
     run_step(old_step, tmp_path / "shards", Shard(1, 2), 1)
     run_step(new_step, tmp_path / "shards", Shard(2, 2), 1)
 
-    with pytest.raises(UserError, match="1-of-2: made from another text or with other settings"):
+    with pytest.raises(
+        UserError, match="1-of-2: this shard was made from another text or with other settings"
+    ):
         run_step(new_step, tmp_path / "shards", AllShards(2), 1)
 
     assert not (tmp_path / "after").exists()
@@ -105,7 +107,7 @@ def test_shards_of_a_text_that_has_changed_since_are_refused(tmp_path, before, c
     write_set(before, "train", changed_pairs)
 
     step_on_changed_text = filtering(before, tmp_path, max_ratio=9.0)
-    with pytest.raises(UserError, match="1-of-2: made from another text"):
+    with pytest.raises(UserError, match="1-of-2: this shard was made from another text"):
         run_step(step_on_changed_text, tmp_path / "shards", AllShards(2), 1)
 
 

@@ -1,6 +1,6 @@
 """Aligns the sentences of documents in two passes: by lengths, then by lengths and words.
 
-The method is that of Moore (2002), "Fast and Accurate Sentence Alignment of Bilingual Corpora". The
+The method comes from Moore (2002), "Fast and Accurate Sentence Alignment of Bilingual Corpora". The
 first pass scores beads by the lengths of their sentences. The sentence pairs of which it is certain
 teach word translations; the second pass scores beads by lengths and by these translations, and
 searches only cells that the first pass found probable.
@@ -58,7 +58,7 @@ _BandedDocument: TypeAlias = tuple[Document, Band]
 def align(documents: Sequence[Document], workers: int) -> Iterator[list[Bead]]:
     """Find out which sentences of documents in two languages translate each other.
 
-    The method is that of Moore (2002). A first pass compares the lengths of sentences, since long
+    The method comes from Moore (2002). A first pass compares the lengths of sentences, since long
     sentences have long translations. Word translations are learned from the sentence pairs of which
     it is certain. A second pass compares lengths and words; it searches only the alignments that
     the first pass found probable.

@@ -27,7 +27,7 @@ class LengthScorer:
 
     The score is log(prior) + log(2 (1 - Phi(|delta|))), where Phi is the normal distribution and
     delta = (l_t - l_s c) / sqrt(VARIANCE (l_s + l_t / c) / 2), for lengths l_s and l_t and the
-    ratio c. The mean of both lengths is that of the program in the paper; the text of the paper has
+    ratio c. The mean of both lengths follows the program in the paper; the text of the paper has
     l_s in its place, with which a bead without source sentences is impossible.
 
     Attributes:

@@ -300,7 +300,7 @@ def _search(band: Band, scorer: Scorer, combine: np.ufunc) -> Iterator[_Row]:
 
     The cell (i, j) is the point after i source and j target sentences, so a path from the first
     cell to this one aligns these sentences. A step spans up to two source sentences, so the scores
-    of a row are computed from those of the two rows before.
+    of a row are computed from the two rows before.
 
     Args:
         band: The cells that are searched, near the diagonal.

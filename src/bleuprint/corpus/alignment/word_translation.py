@@ -208,7 +208,7 @@ def learn_word_translations(pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTrans
             link_count += len(source) * len(target)
     pair_count = len(source_sentences)
     if pair_count == 0:
-        raise UserError(f"no pair of 1 to {MAX_TOKENS} tokens a side to learn translations from")
+        raise UserError(f"no pair has 1 to {MAX_TOKENS} tokens on each side. Add text")
     # As many pairs as have MAX_LINKS links, if all pairs had an equal number of them.
     sample_size = max(1, pair_count * MAX_LINKS // link_count)
     source_sample = []
@@ -274,7 +274,7 @@ def _learn_both_tables(source: _Side, target: _Side) -> WordTranslations:
 
     Sentences will be scored by the ratios p(word | other word) / p(word). A ratio is stored for
     each link, that is, for two words that occur in one sentence pair. Links with small
-    probabilities in both directions are left out.
+    probabilities in both directions are dropped.
 
     Args:
         source: The source sentences.
@@ -486,7 +486,7 @@ def _collect_links(conditioning: _Side, predicted: _Side) -> tuple[Integers, lis
     link_codes = np.unique(np.concatenate(chunk_codes))
     renumbered = []
     for distinct_codes, chunk in zip(chunk_codes, chunks, strict=True):
-        # Each chunk has numbered its own distinct links. Renumber them among those of all chunks.
+        # Each chunk has numbered its own distinct links. Renumber them across all chunks.
         indices = np.searchsorted(link_codes, distinct_codes).astype(np.int32)
         renumbered.append(_Chunk(indices[chunk.link_indices], chunk.links_per_word))
     return link_codes, renumbered

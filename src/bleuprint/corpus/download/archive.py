@@ -86,7 +86,7 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
             file_name = member_name
         if _extension(file_name, _ARCHIVE_EXTENSIONS) is not None:
             raise UserError(
-                f"{shown_name}: this is an archive. Name the file in it: archive_member"
+                f"{shown_name}: this is an archive. Name a file in it by archive_member"
             )
         compression = _extension(file_name, _OPENERS)
         if compression is not None:
@@ -111,7 +111,8 @@ def _unpacking_errors(shown_name: str) -> Iterator[None]:
             raise
         cause = " ".join(str(error).split())  # In one line.
         raise UserError(
-            f"{shown_name}: truncated or damaged, or not what its name says: {cause}"
+            f"{shown_name}: cannot be unpacked: {cause}. It is damaged or cut short, or the "
+            "extension of its name is wrong"
         ) from None
 
 
@@ -241,7 +242,8 @@ def _open_archive_member(
     if extension is None:
         known = ", ".join(_ARCHIVE_EXTENSIONS)
         raise UserError(
-            f"{shown_name}: not an archive ({known}), so it contains no file {member_name}"
+            f"{shown_name}: not an archive ({known}), but archive_member names the file "
+            f"{member_name} in it"
         )
     if extension == ".zip":
         return _open_zip_member(file, shown_name, member_name)
@@ -296,7 +298,10 @@ def _open_tar_member(
         if name == wanted:
             content = tar.extractfile(entry) if entry.isreg() else None
             if content is None:  # A folder or a link.
-                raise UserError(f"{shown_name}!{member_name}: not a regular file")
+                raise UserError(
+                    f"{shown_name}!{member_name}: not a regular file, but a folder or link. Name a "
+                    "file by archive_member"
+                )
             return content
     raise _missing_member(shown_name, wanted, names)
 
@@ -314,10 +319,13 @@ def _missing_member(shown_name: str, wanted: str, names: Sequence[str]) -> UserE
     similar = difflib.get_close_matches(wanted, names, cutoff=0.5)
     if similar:
         return UserError(
-            f"{shown_name}: it contains no {wanted}. Similar names: {', '.join(similar)}"
+            f"{shown_name}: this archive contains no file {wanted}. Similar names: "
+            f"{', '.join(similar)}"
         )
-    first_names = ", ".join(names[:_LISTED_MEMBERS]) or "nothing"
-    return UserError(f"{shown_name}: it contains no {wanted}, but {first_names}")
+    first_names = ", ".join(names[:_LISTED_MEMBERS]) or "none"
+    return UserError(
+        f"{shown_name}: this archive contains no file {wanted}. First names in it: {first_names}"
+    )
 
 
 def _relative_name(member_name: str) -> str:

@@ -54,7 +54,7 @@ def download_corpus(
         files: The settings of the texts of each set.
         raw: The folder to write to, and the languages.
         filter_stats_path: The file for the filtering statistics: how many sentence pairs each text
-            has, and how many are left out, because only a sample of them is wanted.
+            has, and how many are dropped, because only a sample of them is wanted.
         downloads: Where files are downloaded from.
         sample: If given, the training set is a random sample of all training texts together.
     """
@@ -106,7 +106,7 @@ def _repeated_pairs(readers: Mapping[str, "_TextReader"], counts: SetCounts) -> 
 
     Args:
         readers: The readers of the training texts, by name.
-        counts: The statistics of the training set; each reader adds the pairs that it leaves out.
+        counts: The statistics of the training set; each reader adds the pairs that it drops.
     """
     for reader in readers.values():
         times = reader.text.repeat or 1
@@ -191,8 +191,8 @@ def _write_document_ids(set_name: str, document_ids: Sequence[str], folder: Text
     line_count = folder.count(set_name)
     if lines_with_id < line_count:
         print_message(
-            f"{set_name}: {line_count - lines_with_id} of {line_count} lines are of no document: "
-            "none is used",
+            f"{set_name}: {line_count - lines_with_id} of {line_count} lines belong to no "
+            "document, so the documents of this set are ignored",
             "note",
         )
         return
@@ -229,7 +229,7 @@ class _TextReader:
             writer: Writes to the files of the data set.
 
         Returns:
-            How many pairs were written, and how many left out.
+            How many pairs were written, and how many dropped.
         """
         counts = SetCounts()
         pairs = self.chosen_pairs(counts)
@@ -264,7 +264,8 @@ class _TextReader:
         if remaining < wanted:
             names = " and ".join(file.name for file in self.text.files)
             raise UserError(
-                f"{self.key}.pairs is {wanted}, but {names} have {counted(remaining, 'pair')}"
+                f"{self.key}.pairs is {wanted}, but only {counted(remaining, 'pair')} can be read "
+                f"from {names}. Lower pairs"
             )
         seed = self.text.pairs_seed
         random = None if seed is None else Random(seed)

@@ -115,7 +115,10 @@ class Downloads:
         if not unchecked_paths:
             return ""
         names = " and ".join(sorted(unchecked_paths))
-        return f"; they were downloaded without a SHA-256; to download again, remove {names}"
+        return (
+            ". The download was not checked, because params.yaml gives no sha256. To download "
+            f"again, remove {names}"
+        )
 
 
 def downloads_of_environment() -> Downloads:
@@ -168,8 +171,8 @@ def fetch(file: File, downloads: Downloads) -> Path:
         return _fetch_from_first_host(file_as_recorded, downloads)
     except _Mismatch as error:
         raise UserError(
-            f"{error}; to accept the new file, remove the entry {file.url} from {downloads.lock} "
-            "and what is in work/downloads"
+            f"{error}. To accept the new file, remove the entry {file.url} from {downloads.lock} "
+            "and all files in work/downloads"
         ) from None
 
 
@@ -179,7 +182,7 @@ def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
     Each failure is printed before the next host is tried.
 
     Args:
-        file: The settings of the file: its URL, and those of other hosts with the same file.
+        file: The settings of the file: its URL, and its URLs at other hosts.
         downloads: Where files are downloaded from, and where they are kept.
 
     Raises:
@@ -192,7 +195,7 @@ def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
             continue
         location = _location(url, downloads.mirror)
         if failures:
-            print(f"{failures[-1]}; trying {location}", file=sys.stderr, flush=True)
+            print(f"{failures[-1]}. Trying {location}", file=sys.stderr, flush=True)
         try:
             if isinstance(location, Path):
                 _check_local_file(location, file)
@@ -213,13 +216,12 @@ def _join_failures(failures: list[UserError], mirror: str | None) -> UserError:
         failures: The error of each host.
         mirror: The value of BLEUPRINT_MIRROR, a folder or URL with copies; None if it is not set.
     """
-    messages = [str(failure) for failure in failures]
+    message = "; ".join(str(failure) for failure in failures)
     failure_types = {type(failure) for failure in failures}
     if mirror is not None:
-        messages.append(f"BLEUPRINT_MIRROR is {mirror}")
+        message += f". BLEUPRINT_MIRROR is {mirror}"
     elif Unreachable in failure_types:
-        messages.append("BLEUPRINT_MIRROR may name a folder or URL with copies")
-    message = "; ".join(messages)
+        message += ". If a folder or URL has copies, name it in BLEUPRINT_MIRROR"
     if _Mismatch in failure_types:
         return _Mismatch(message)
     return UserError(message)
@@ -269,7 +271,10 @@ def _check_local_file(path: Path, file: File) -> None:
         is_own_file = file.path is not None
         if is_own_file and not path.exists() and environment.is_experiment_copy():
             # `dvc exp run --temp` runs in a copy of the project, without files that Git ignores.
-            hint = f" in this temporary run, which has what git or DVC tracks: dvc add {path}"
+            hint = (
+                ". This temporary run contains only files that Git or DVC tracks. To track it: "
+                f"dvc add {path}"
+            )
         raise UserError(f"{path}: {describe_non_file(path)}{hint}")
     difference = _difference(path, file)
     if difference is not None:
@@ -300,7 +305,7 @@ def _download(url: str, file: File, store: Path) -> Path:
     file in the folder is the hash of its published URL, whatever host it comes from.
 
     Args:
-        url: Where to download from: the published URL, or that of another host or a mirror.
+        url: Where to download from: the published URL, or a URL at another host or a mirror.
         file: The settings of the file, with its expected size and SHA-256 if they are known.
         store: The folder of downloaded files.
 
@@ -326,7 +331,7 @@ def _download(url: str, file: File, store: Path) -> Path:
         difference = _difference(partial, file)
         if difference is not None:
             partial.unlink()
-            raise _Mismatch(f"{url}: {difference}; the download was removed")
+            raise _Mismatch(f"{url}: {difference}. The download was removed")
         # Without a SHA-256, nothing else would show that this is a login or error page.
         if file.sha256 is None and _is_web_page(partial):
             partial.unlink()

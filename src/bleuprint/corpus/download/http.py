@@ -75,8 +75,8 @@ def transfer(url: str, partial: Path, file: File) -> None:
             cause = " ".join(str(error).split())  # In one line.
             pause = _pause_before_retry(error, failed_attempts)
             if pause is None:
-                raise Unreachable(f"{url}: cannot be fetched: {cause}") from None
-            print(f"{url}: {cause}; trying again", file=sys.stderr, flush=True)
+                raise Unreachable(f"{url}: cannot be downloaded: {cause}") from None
+            print(f"{url}: {cause}. Trying again", file=sys.stderr, flush=True)
             time.sleep(pause)
 
 
@@ -202,7 +202,7 @@ def _write_body(
         if time.monotonic() - period_start > PERIOD_SECONDS:
             if bytes_in_period < MIN_BYTES_PER_PERIOD:
                 raise requests.ConnectionError(
-                    f"fewer than {MIN_BYTES_PER_PERIOD} bytes in {PERIOD_SECONDS:g} seconds"
+                    f"fewer than {MIN_BYTES_PER_PERIOD} bytes came in {PERIOD_SECONDS:g} seconds"
                 )
             period_start = time.monotonic()
             bytes_in_period = 0
@@ -226,8 +226,8 @@ def _check_redirect(url: str, response: requests.Response) -> None:
     target = urljoin(response.url, response.headers["Location"])
     if _is_internal(target) and not _is_internal(url):
         raise Unreachable(
-            f"{url}: redirects to {target}, an address of this machine or its network; "
-            "if that is the file, use that address"
+            f"{url}: redirects to {target}, an address of this machine or its network. "
+            "If the file is there, write that address"
         )
 
 
@@ -256,7 +256,7 @@ def _status_error(response: requests.Response) -> requests.HTTPError:
     """
     cause = f"HTTP {response.status_code} {response.reason}"
     if response.status_code == _UNAUTHORIZED:
-        cause += f" (user name and password: {environment.netrc_file()})"
+        cause += f" (user name and password belong in {environment.netrc_file()})"
     retry_after = response.headers.get("Retry-After")
     if retry_after:
         cause += f", Retry-After: {retry_after}"

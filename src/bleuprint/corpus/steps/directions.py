@@ -64,7 +64,7 @@ def texts_of_all_pairs(name: str, text: TextFolder) -> list[TextFolder]:
     Args:
         name: The name of one language pair, such as `multi30k/en-de`; or of the corpus, if it has
             only one.
-        text: The text of this pair. Its folder is next to those of the other pairs.
+        text: The text of this pair. Its folder is next to the folders of the other pairs.
     """
     has_one_pair = PairName.parse(name).direction == ""
     if has_one_pair:

@@ -243,8 +243,7 @@ class FilterStats:
         assert counts.pairs_out == remaining, f"{self.stage} lost count of {name}: {counts}"
         if counts.pairs_in and not remaining:
             raise NothingLeft(
-                f"corpus {self.corpus}: nothing left of {name} after {self.stage}: "
-                f"{counts.summary}",
+                f"corpus {self.corpus}: {self.stage} dropped all pairs of {name}: {counts.summary}",
                 counts,
             )
 

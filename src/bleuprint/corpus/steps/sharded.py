@@ -248,8 +248,8 @@ def _gather_shards(step: Step, shards: AllShards, shards_folder: Path, workers: 
             raise UserError(f"{part}: shard {shard} is missing. Process it before you gather")
         if read_bytes(part / _ORIGIN_FILE) != origin.encode():
             raise UserError(
-                f"{part}: made from another text or with other settings. Remove all shards, then "
-                f"process them again: rm -r {shards_folder}"
+                f"{part}: this shard was made from another text or with other settings. Remove all "
+                f"shards, then process them again: rm -r {shards_folder}"
             )
         parts.append(part)
     step.gather(parts, workers)

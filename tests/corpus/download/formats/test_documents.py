@@ -155,7 +155,8 @@ def test_different_numbers_of_documents_are_an_error(
     message = read_error("documents", source, target)
 
     assert message.startswith(
-        f"inputs/x.de has {source_documents} and inputs/x.en has {target_documents}: not parallel"
+        f"inputs/x.de has {source_documents}, but inputs/x.en has "
+        f"{target_documents}, so they are not parallel"
     )
 
 

@@ -141,7 +141,7 @@ def test_a_latin_1_tmx_file_that_declares_no_encoding_is_an_error():
 
     message = read_error("tmx", content.decode().encode("latin-1"))
 
-    assert message.startswith("inputs/both: not sound XML: ")
+    assert message.startswith("inputs/both: not well-formed XML: ")
     assert f": line {number}," in message
 
 
@@ -336,7 +336,7 @@ def test_columns_chosen_by_their_numbers_have_no_header():
     [
         pytest.param(
             b"English\tGerman\tGerman",
-            "inputs/both:1: 2 columns are named 'German'; use numbers.",
+            "inputs/both:1: 2 columns are named 'German'. Use numbers.",
             id="two columns of that name",
         ),
         pytest.param(

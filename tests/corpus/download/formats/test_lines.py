@@ -141,13 +141,16 @@ def test_a_byte_that_is_not_utf_8_is_named_with_its_line(side, name):
 @pytest.mark.parametrize(
     ("source_lines", "target_lines", "counts"),
     [
-        pytest.param(3, 1, "inputs/x.de has 3 lines and inputs/x.en has 1", id="target too short"),
-        pytest.param(1, 3, "inputs/x.de has 1 line and inputs/x.en has 3", id="source too short"),
-        pytest.param(0, 2, "inputs/x.de has 0 lines and inputs/x.en has 2", id="empty source"),
-        pytest.param(2, 0, "inputs/x.de has 2 lines and inputs/x.en has 0", id="empty target"),
-        pytest.param(2, 3, "inputs/x.de has 2 lines and inputs/x.en has 3", id="one line missing"),
+        pytest.param(3, 1, "inputs/x.de has 3 lines, but inputs/x.en has 1", id="target too short"),
+        pytest.param(1, 3, "inputs/x.de has 1 line, but inputs/x.en has 3", id="source too short"),
+        pytest.param(0, 2, "inputs/x.de has 0 lines, but inputs/x.en has 2", id="empty source"),
+        pytest.param(2, 0, "inputs/x.de has 2 lines, but inputs/x.en has 0", id="empty target"),
+        pytest.param(2, 3, "inputs/x.de has 2 lines, but inputs/x.en has 3", id="one line missing"),
         pytest.param(
-            1001, 7, "inputs/x.de has 1,001 lines and inputs/x.en has 7", id="over a thousand lines"
+            1001,
+            7,
+            "inputs/x.de has 1,001 lines, but inputs/x.en has 7",
+            id="over a thousand lines",
         ),
     ],
 )
@@ -157,23 +160,23 @@ def test_files_with_different_numbers_of_lines_are_an_error_with_both_numbers(
     """Pairing such files line by line would give wrong translations from the missing line on."""
     message = read_error("plain", b"a\n" * source_lines, b"b\n" * target_lines)
 
-    assert message == f"{counts}: not parallel"
+    assert message == f"{counts}, so they are not parallel"
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "column_count"),
+    ("content", "line", "columns"),
     [
-        pytest.param(b"a\tb\tc\na\tb\n", 2, 2, id="second line with two columns"),
-        pytest.param(b"a\tb\tc\n\n", 2, 1, id="empty second line"),
-        pytest.param(b"a b c\n", 1, 1, id="spaces in place of tabs"),
+        pytest.param(b"a\tb\tc\na\tb\n", 2, "2 columns", id="second line with two columns"),
+        pytest.param(b"a\tb\tc\n\n", 2, "1 column", id="empty second line"),
+        pytest.param(b"a b c\n", 1, "1 column", id="spaces in place of tabs"),
     ],
 )
-def test_a_line_without_a_requested_column_is_an_error(content, line, column_count):
+def test_a_line_without_a_requested_column_is_an_error(content, line, columns):
     """The settings say that the source is in column 1 and the target in column 3."""
     message = read_error("tsv", content, columns=(1, 3))
 
     assert message == (
-        f"inputs/both:{line}: columns 1 and 3 are needed, and the line has {column_count}"
+        f"inputs/both:{line}: the line has {columns}, but columns 1 and 3 are needed"
     )
 
 
@@ -277,5 +280,6 @@ def test_a_line_with_different_tags_on_both_sides_is_an_error(
     message = read_error("ted-tags", f"a\n{source}\n".encode(), f"b\n{target}\n".encode())
 
     assert message == (
-        f"inputs/x.de:2: {source_kind}, but inputs/x.en:2: {target_kind}: not parallel"
+        f"inputs/x.de:2: {source_kind}, but inputs/x.en:2: {target_kind}, so the "
+        "files are not parallel"
     )

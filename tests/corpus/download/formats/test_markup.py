@@ -79,7 +79,7 @@ def test_an_sgml_file_must_end_with_its_root_element(root_element):
     message = read_error("sgml", complete, without_end)
 
     assert pairs == [("a", "a")]
-    assert "inputs/x.en: does not end" in message
+    assert "inputs/x.en: the end tag" in message
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,8 @@ def test_the_first_segments_that_differ_in_document_or_id_are_named(
     target_line = line_of_segment(changed_file, target_id)
     assert message == (
         f"inputs/x.de:{source_line}: seg '{source_id}' of doc '{source_document}', "
-        f"but inputs/x.en:{target_line}: seg '{target_id}' of doc '{target_document}': not parallel"
+        f"but inputs/x.en:{target_line}: seg '{target_id}' of doc '{target_document}', "
+        "so the files are not parallel"
     )
 
 

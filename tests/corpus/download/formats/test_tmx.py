@@ -133,7 +133,7 @@ def billion_laughs():
 def test_an_entity_that_would_expand_without_bounds_or_read_a_file_is_an_error(declaration):
     content = TMX.replace(' SYSTEM "tmx14.dtd"', f" [{declaration}]").replace("fett", "&e8;")
 
-    assert "inputs/both: not sound XML: " in read_error("tmx", content.encode())
+    assert "inputs/both: not well-formed XML: " in read_error("tmx", content.encode())
 
 
 def test_an_entity_that_only_an_external_dtd_may_define_is_an_error():
@@ -147,7 +147,9 @@ def test_an_entity_that_only_an_external_dtd_may_define_is_an_error():
 
     message = read_error("tmx", content.encode())
 
-    assert message.startswith(f"inputs/both: not sound XML: undefined entity &e8;: line {line}, ")
+    assert message.startswith(
+        f"inputs/both: not well-formed XML: undefined entity &e8;: line {line}, "
+    )
 
 
 def tmx_file_in(encoding, codec):
@@ -165,7 +167,7 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(encoding):
 def test_a_file_in_an_encoding_that_cannot_be_read_is_an_error(encoding):
     message = read_error("tmx", tmx_file_in(encoding, codec="utf-8"))
 
-    assert message.startswith("inputs/both: not sound XML: ")
+    assert message.startswith("inputs/both: not well-formed XML: ")
 
 
 def test_a_file_without_one_of_the_languages_is_an_error_that_lists_its_languages():
@@ -204,7 +206,8 @@ def test_elements_nested_more_than_100_deep_are_an_error(depth):
     """Deep nesting must not exhaust the stack of the process."""
     nested = "<hi>" * depth + "eins" + "</hi>" * depth
 
-    assert read_error("tmx", tmx_unit(nested)) == "inputs/both: <hi> is nested 101 elements deep"
+    message = read_error("tmx", tmx_unit(nested))
+    assert message == "inputs/both: <hi> is nested 101 elements deep; the limit is 100"
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def read_documents(
     target_documents = list(_split_documents(streams[1], names[1]))
     if len(source_documents) != len(target_documents):
         raise UserError(
-            f"{names[0]} has {counted(len(source_documents), 'document')} and {names[1]} has "
-            f"{len(target_documents)}: not parallel; a document ends at an empty line"
+            f"{names[0]} has {counted(len(source_documents), 'document')}, but {names[1]} has "
+            f"{len(target_documents)}, so they are not parallel. A document ends at an empty line"
         )
     documents = []
     for source, target in zip(source_documents, target_documents, strict=True):

@@ -87,8 +87,8 @@ def read_plain(streams: Sequence[BinaryIO], names: Sequence[str]) -> Iterator[Pa
             source_count = pairs_before + _count_rest(source, source_lines)
             target_count = pairs_before + _count_rest(target, target_lines)
             raise UserError(
-                f"{names[0]} has {counted(source_count, 'line')} and {names[1]} has "
-                f"{target_count}: not parallel"
+                f"{names[0]} has {counted(source_count, 'line')}, but {names[1]} has "
+                f"{target_count}, so they are not parallel"
             )
         yield Pair(source, target)
 
@@ -137,8 +137,8 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
         fields = line.split("\t")
         if len(fields) < max(column_numbers):
             raise UserError(
-                f"{name}:{line_number}: columns {source_column} and {target_column} are needed, "
-                f"and the line has {len(fields)}"
+                f"{name}:{line_number}: the line has {counted(len(fields), 'column')}, but columns "
+                f"{source_column} and {target_column} are needed"
             )
         # Columns are numbered from 1, list elements from 0.
         yield Pair(source=fields[source_column - 1], target=fields[target_column - 1])
@@ -165,6 +165,6 @@ def _column_number(column: str, header: Sequence[str], name: str) -> int:
     listed = ", ".join(repr(column_name) for column_name in column_names)
     if occurrences > 1:
         raise UserError(
-            f"{name}:1: {occurrences} columns are named {column!r}; use numbers. Columns: {listed}"
+            f"{name}:1: {occurrences} columns are named {column!r}. Use numbers. Columns: {listed}"
         )
     raise UserError(f"{name}:1: no column is named {column!r}. Columns: {listed}")

@@ -75,7 +75,9 @@ def read_segments(
         if source is None or target is None or not _have_equal_ids(source, target):
             source_location = source.location if source else f"{names[0]} has ended"
             target_location = target.location if target else f"{names[1]} has ended"
-            raise UserError(f"{source_location}, but {target_location}: not parallel")
+            raise UserError(
+                f"{source_location}, but {target_location}, so the files are not parallel"
+            )
         documents.append(source.document_id)
         yield Pair(
             source=_sentence(source, has_entities),
@@ -137,7 +139,9 @@ def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
         location = f"{name}:{line_number}: seg {segment_id!r} of doc {document_id!r}"
         yield _Segment(document_id, segment_id, element["text"], location)
     if not _END_OF_FILE.search(content):
-        raise UserError(f"{name}: does not end with </srcset>, </refset>, ...: is it cut short?")
+        raise UserError(
+            f"{name}: the end tag (</srcset>, </refset>, ...) is missing. Is the file cut short?"
+        )
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 Read as by fairseq's prepare-iwslt14.sh: lines of metadata are dropped, and the tags of title and
 description removed. The 2014 text of German and English has 174,443 pairs (167,522 within the
-script's length limits). Tags of later years are those of prepare-iwslt17-multilingual.sh.
+script's length limits). Tags of later years follow prepare-iwslt17-multilingual.sh.
 """
 
 import re
@@ -24,7 +24,7 @@ _TEXT_TAGS = re.compile("</?(?:title|description)>")
 def read_ted_tags(
     streams: Sequence[BinaryIO], names: Sequence[str], counts: SetCounts
 ) -> Iterator[Pair]:
-    """Read the sentence pairs of IWSLT's training text (TED talks), and leave out its metadata.
+    """Read the sentence pairs of IWSLT's training text (TED talks), without its metadata.
 
     Between the sentences of a talk, both files contain lines such as `<url>...</url>`, which are
     dropped. The title and the description of a talk are kept as sentences, without their tags.
@@ -47,7 +47,7 @@ def read_ted_tags(
         if source_kind != target_kind:
             raise UserError(
                 f"{names[0]}:{line_number}: {source_kind}, "
-                f"but {names[1]}:{line_number}: {target_kind}: not parallel"
+                f"but {names[1]}:{line_number}: {target_kind}, so the files are not parallel"
             )
         if _METADATA.search(pair.source):
             counts.count_dropped("metadata")

@@ -231,7 +231,10 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
                 open_elements.append(element)
                 depth = len(open_elements)
                 if depth > _MAX_DEPTH:
-                    raise UserError(f"{name}: <{element.tag}> is nested {depth} elements deep")
+                    raise UserError(
+                        f"{name}: <{element.tag}> is nested {depth} elements deep; the limit is "
+                        f"{_MAX_DEPTH}"
+                    )
                 continue
             open_elements.pop()
             if element.tag == "tu":
@@ -243,14 +246,14 @@ def _units(stream: BinaryIO, name: str) -> Iterator[ElementTree.Element]:
                 open_elements[-1].clear()
     # An unknown or wrong encoding raises LookupError or ValueError.
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        raise UserError(f"{name}: not sound XML: {error}") from None
+        raise UserError(f"{name}: not well-formed XML: {error}") from None
 
 
 def _segment_text(element: ElementTree.Element) -> str:
     """Return the text of a sentence in a translation memory, without formatting codes.
 
     Elements in a sentence may contain codes of the original document, such as bold type. These are
-    left out; only a code that breaks a line becomes a space.
+    dropped; only a code that breaks a line becomes a space.
 
     Args:
         element: The element <seg>, or an element inside it.
