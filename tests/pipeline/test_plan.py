@@ -345,7 +345,7 @@ def test_the_time_of_a_new_seed_is_estimated_from_the_first_seed(reproduced):
     output = reproduced.run("bleuprint", "plan")
 
     for kind in ("train", "average", "translate", "score"):
-        line = rf"(?m)^{kind}, 2 stages +has not .*; took \d+:\d\d:\d\d with another seed$"
+        line = rf"(?m)^{kind}, 2 stages +it has not .*; took \d+:\d\d:\d\d with another seed$"
         assert re.search(line, output), output
 
 
