@@ -27,7 +27,7 @@ def main() -> None:
     settings = load_resolved_settings()
     if settings.system_on(system, corpus).arithmetic == "portable":
         check_portable(system)
-    with hold_gpus_for_torch(most=1):
+    with hold_gpus_for_torch(max_gpus=1):
         back_translate(settings, text_name)
 
 

@@ -16,7 +16,7 @@ def main() -> None:
     """Score the run that the command line names."""
     run = stage_args.parse_scored_run(description=__doc__)
     # The model runs in another Python, which inherits CUDA_VISIBLE_DEVICES.
-    with hold_gpus(most=1), show_elapsed_time(f"comet {run}"):
+    with hold_gpus(max_gpus=1), show_elapsed_time(f"comet {run}"):
         score_run_by_comet(load_resolved_settings(), run.system, run.corpus, run.seed)
 
 

@@ -37,7 +37,7 @@ def main() -> None:
     system = settings.system_on(run.system, run.corpus)
     if system.arithmetic == "portable":
         check_portable(run.system)
-    with hold_gpus_for_torch(most=1):
+    with hold_gpus_for_torch(max_gpus=1):
         translate_tests(
             corpus_folder(run.corpus, "binary"),
             run.models_folder / "averaged",

@@ -79,7 +79,7 @@ def test_a_process_takes_all_free_gpus_and_sees_only_these(gpu_names):
 
 
 def test_after_the_block_the_environment_is_as_before_and_the_gpus_are_free(gpu_names):
-    with hold_gpus(most=1):
+    with hold_gpus(max_gpus=1):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == gpu_names[0]
 
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(gpu_names)
@@ -88,7 +88,7 @@ def test_after_the_block_the_environment_is_as_before_and_the_gpus_are_free(gpu_
 
 
 @pytest.mark.parametrize(
-    ("most", "variable", "count"),
+    ("max_gpus", "variable", "count"),
     [
         pytest.param(None, "2", 2, id="the runner allows two"),
         pytest.param(1, "2", 1, id="the stage uses one of two allowed"),
@@ -97,11 +97,11 @@ def test_after_the_block_the_environment_is_as_before_and_the_gpus_are_free(gpu_
     ],
 )
 def test_a_stage_takes_no_more_gpus_than_it_uses_or_is_allowed(
-    gpu_names, monkeypatch, most, variable, count
+    gpu_names, monkeypatch, max_gpus, variable, count
 ):
     monkeypatch.setenv("BLEUPRINT_GPUS", variable)
 
-    with hold_gpus(most) as names:
+    with hold_gpus(max_gpus) as names:
         assert names == gpu_names[:count]
 
 

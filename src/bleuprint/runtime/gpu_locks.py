@@ -81,7 +81,7 @@ def _driver_uuids() -> list[str]:
 
 
 @contextmanager
-def hold_gpus(most: int | None = None) -> Iterator[list[str]]:
+def hold_gpus(max_gpus: int | None = None) -> Iterator[list[str]]:
     """Hold GPUs for the time of a `with` block, and make the others invisible to this process.
 
     The process takes the GPUs that no other process of bleuprint holds, up to a limit. If there are
@@ -89,8 +89,8 @@ def hold_gpus(most: int | None = None) -> Iterator[list[str]]:
     entered before the first use of a GPU.
 
     Args:
-        most: The highest number of GPUs to take, such as 1 for a stage that uses no more; None for
-            all. The environment variable BLEUPRINT_GPUS limits it further.
+        max_gpus: The highest number of GPUs to take, such as 1 for a stage that uses no more; None
+            for all. The environment variable BLEUPRINT_GPUS limits it further.
 
     Yields:
         The names of the GPUs, in the order in which they were visible; an empty list if this
@@ -100,7 +100,7 @@ def hold_gpus(most: int | None = None) -> Iterator[list[str]]:
         UserError: BLEUPRINT_GPUS is not a number, or the folder of the locks cannot be used.
     """
     visible_names = visible_gpus()
-    limits = [limit for limit in (most, gpu_limit()) if limit is not None]
+    limits = [limit for limit in (max_gpus, gpu_limit()) if limit is not None]
     limit = min(limits, default=len(visible_names))
     with ExitStack() as locks:
         held_names = _lock_free_gpus(visible_names, limit, locks)

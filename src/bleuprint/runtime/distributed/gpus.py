@@ -49,18 +49,18 @@ class Member(NamedTuple):
 
 
 @contextmanager
-def hold_gpus_for_torch(most: int | None = None) -> Iterator[None]:
+def hold_gpus_for_torch(max_gpus: int | None = None) -> Iterator[None]:
     """Hold GPUs for PyTorch for the time of a `with` block; see `gpu_locks.hold_gpus`.
 
     A PyTorch for CPUs only needs none, even if the machine has some.
 
     Args:
-        most: The highest number of GPUs to take; None for all that are free.
+        max_gpus: The highest number of GPUs to take; None for all that are free.
     """
     if torch.version.cuda is None:
         yield
         return
-    with hold_gpus(most):
+    with hold_gpus(max_gpus):
         yield
 
 
