@@ -59,3 +59,23 @@ def test_held_out_sets_have_enough_pairs_or_the_share_a_small_text_spares(
     rounding = pairs * 0.5e-7 + 1e-6
     assert shares["valid"] * pairs == pytest.approx(valid_pairs, abs=rounding)
     assert shares["test"] * pairs == pytest.approx(test_pairs, abs=rounding)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "subwords"),
+    [
+        pytest.param(5_000, 2_000, id="a course exercise"),
+        pytest.param(5_001, 4_000, id="just above the first limit"),
+        pytest.param(160_000, 10_000, id="IWSLT14"),
+        pytest.param(2_000_000, 16_000, id="Europarl"),
+        pytest.param(4_500_000, 32_000, id="WMT14: more than the last limit"),
+    ],
+)
+def test_the_vocabulary_grows_with_the_number_of_pairs(pairs, subwords):
+    """Published set-ups use 10,000 subwords for IWSLT14 and 32,000 for WMT14.
+
+    A vocabulary has 256 bytes and four special tokens besides the subwords.
+    """
+    new = NewCorpus([Path("a.de"), Path("a.en")], ("de", "en"), pairs, FIVE_HUNDRED_PAIRS)
+
+    assert new.max_vocab_size == subwords + 256 + 4
