@@ -79,9 +79,33 @@ for each in RULES:
 
         rule:
             name:
-                f"shard_{each.name}"
+                f"index_{each.name}"
             input:
                 JOBS.input_function(each),
+            output:
+                temp(directory(each.index)),
+            log:
+                f"{each.log}.index",
+            wildcard_constraints:
+                **each.constraints,
+            conda:
+                "profiles/environment.yaml"
+            resources:
+                **slurm.job_resources(each),
+            params:
+                command=each.shard_command,
+                digest=each.shard_digest,
+            message:
+                f"{each.message}, index of its text"
+            shell:
+                "({params.command} --index) 2>&1 | (trap '' TERM; tee {log})"
+
+        rule:
+            name:
+                f"shard_{each.name}"
+            input:
+                stage=JOBS.input_function(each),
+                index=each.index,
             output:
                 temp(directory(each.shard())),
             log:

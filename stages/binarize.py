@@ -3,8 +3,8 @@
 Reads data/tokens/CORPUS, and the BPE codes and vocabularies in data/bpe/CORPUS.
 Writes data/binary/CORPUS, and the filtering statistics data/filter_stats/CORPUS/binarize.json.
 
-With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
-in parallel jobs.
+With --index, --shard or --gather it does a part of this work, so that a cluster can process a large
+corpus in parallel jobs.
 """
 
 from bleuprint.config import paths

@@ -3,8 +3,8 @@
 Reads data/dedup/CORPUS.
 Writes data/filter/CORPUS, and the filtering statistics data/filter_stats/CORPUS/filter.json.
 
-With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
-in parallel jobs.
+With --index, --shard or --gather it does a part of this work, so that a cluster can process a large
+corpus in parallel jobs.
 """
 
 from bleuprint.config.experiment import load_resolved_settings

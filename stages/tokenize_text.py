@@ -5,8 +5,8 @@ The script is not called tokenize.py, which would hide Python's module of that n
 Reads data/split/CORPUS.
 Writes data/tokens/CORPUS, and the filtering statistics data/filter_stats/CORPUS/tokenize.json.
 
-With --shard or --gather it does a part of this work, so that a cluster can process a large corpus
-in parallel jobs.
+With --index, --shard or --gather it does a part of this work, so that a cluster can process a large
+corpus in parallel jobs.
 """
 
 from bleuprint.config.experiment import load_resolved_settings

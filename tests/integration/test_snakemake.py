@@ -417,6 +417,7 @@ def test_shards_are_processed_by_separate_jobs(prepared_in_shards):
     project, output = prepared_in_shards
 
     for kind in ("clean", "dedup", "filter"):
+        assert f"{kind}@own, index of its text" in output
         assert f"{kind}@own, shard 2-of-2" in output
     logs = {path.name for path in (project.root / "work/snakemake/logs").iterdir()}
     assert "tokenize@own.log.1-of-2" in logs

@@ -97,6 +97,7 @@ def test_the_last_job_of_a_sharded_stage_joins_the_shards(rules):
 
     assert command_of_the_last_job.startswith(f"{command_of_a_shard} --ga")
     assert clean.shard("2-of-3") == "work/shards/clean/{key}/2-of-3"
+    assert clean.index == "work/shards/clean/{key}/index"
 
 
 def test_the_command_of_a_stage_without_shards_lacks_the_option_gather(rules):

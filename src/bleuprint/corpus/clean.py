@@ -64,7 +64,7 @@ class RawText(TextFolder):
 
     def count(self, name: str) -> int:
         """Return the number of sentence pairs in a data set, synthetic pairs included."""
-        return sum(text.count(name) for text in self._texts(name))
+        return sum(text.count(name) for text in self.texts(name))
 
     def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         """Yield the sentence pairs of a data set in blocks, as if all its texts were one text.
@@ -79,7 +79,7 @@ class RawText(TextFolder):
         """
         # The indices of this text's first pair, and of the pair after its last, over all texts.
         text_start = 0
-        for text in self._texts(name):
+        for text in self.texts(name):
             text_stop = text_start + text.count(name)
             # If the text ends before `start`, this is behind its end, and it yields nothing.
             start_in_text = max(0, start - text_start)
@@ -92,15 +92,21 @@ class RawText(TextFolder):
                 yield replace(block, first=text_start + block.first)
             text_start = text_stop
 
-    def _texts(self, name: str) -> list[TextFolder]:
+    def texts(self, name: str) -> list[TextFolder]:
         """Return the texts that make up a data set, in the order in which they are read.
 
         Only the training set has synthetic texts besides the downloaded one.
+
+        Args:
+            name: Data set, such as `train`.
         """
         folders = [self.path]
         if name == "train":
             folders += self.synthetic
-        return [TextFolder(folder, self.source, self.target) for folder in folders]
+        texts = []
+        for folder in folders:
+            texts.append(TextFolder(folder, self.source, self.target, indexes=self.indexes))
+        return texts
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ in the package rules.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import getfile
 from pathlib import Path
@@ -24,6 +24,9 @@ from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
 if TYPE_CHECKING:
     from bleuprint.corpus.alignment.word_translation import WordTranslations
 
+# The name of the set of sentence pairs from which word translations are learned, in an index.
+_SAMPLE = "sample"
+
 
 @dataclass(frozen=True)
 class Filtering(FilterStep):
@@ -32,11 +35,14 @@ class Filtering(FilterStep):
     Attributes:
         checks: The checks, in the order in which they run.
         tokenize: The settings of the tokenizer. Checks of lengths count its tokens.
+        sample: A folder with the sentence pairs from which word translations are learned; None if
+            they are taken from the training text.
     """
 
     stage = "filter"
     checks: tuple[Check, ...]
     tokenize: Tokenize
+    sample: Path | None = None
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
@@ -123,6 +129,35 @@ class Filtering(FilterStep):
                     failed_checks[index] = check.name()
         return failed_checks
 
+    def write_index(self, folder: Path) -> None:
+        """Read the training text once, and write what the processes of its shards need of it.
+
+        If a check needs word translations, this includes the sentence pairs to learn them from.
+
+        Args:
+            folder: The folder to write to. `with_index` reads it.
+        """
+        super().write_index(folder)
+        if self._needs_translations:
+            with self.input_text.with_path(folder).writer(_SAMPLE) as writer:
+                for pair in self.with_index(folder)._pairs_to_learn_from():
+                    writer.write(pair)
+
+    def with_index(self, folder: Path) -> Self:
+        """Return this stage with an index, by which it finds a shard without reading the others.
+
+        Args:
+            folder: The folder that `write_index` has written, or is writing.
+        """
+        step = super().with_index(folder)
+        source_file, _ = self.input_text.with_path(folder).files(_SAMPLE)
+        return replace(step, sample=folder) if source_file.is_file() else step
+
+    @property
+    def _needs_translations(self) -> bool:
+        """Whether a check scores how well two sentences match, by word translations."""
+        return any(check.needs_translations for check in self.checks)
+
     @cached_property
     def translations(self) -> "WordTranslations | None":
         """The word translations by which some checks score how well two sentences match.
@@ -132,39 +167,41 @@ class Filtering(FilterStep):
 
         None if no check needs them, or if the training text is empty, as in a zero-shot direction.
         """
-        pair_count = self.input_text.count("train")
-        has_check_with_translations = any(check.needs_translations for check in self.checks)
-        if pair_count == 0 or not has_check_with_translations:
+        if not self._needs_translations or self.input_text.count("train") == 0:
             return None
         # Imported here because SciPy, which this module needs, takes a fifth of a second to load.
         from bleuprint.corpus.alignment import word_translation
 
         try:
-            return word_translation.learn_word_translations(self._words_to_learn_from(pair_count))
+            return word_translation.learn_word_translations(self._words_to_learn_from())
         except UserError as error:
             raise UserError(f"corpus {self.corpus}: {error}") from None
 
-    def _words_to_learn_from(self, pair_count: int) -> Iterator[tuple[Tokens, Tokens]]:
-        """Yield the words of the training pairs from which word translations are learned.
+    def _words_to_learn_from(self) -> Iterator[tuple[Tokens, Tokens]]:
+        """Yield the source words and the target words of pairs, to learn word translations from."""
+        if self.sample is None:
+            pairs = self._pairs_to_learn_from()
+        else:
+            pairs = self.input_text.with_path(self.sample).pairs(_SAMPLE)
+        for pair in pairs:
+            yield self._words(self._candidate(pair))
 
-        Args:
-            pair_count: The number of pairs of the training text. If it is large, only a sample of
-                the pairs is used, evenly spaced over the text.
+    def _pairs_to_learn_from(self) -> Iterator[Pair]:
+        """Yield the training pairs from which word translations are learned.
 
-        Yields:
-            The source words and the target words of a pair.
+        If the training text is large, these are a sample of the pairs, evenly spaced over the text.
         """
         from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_sampled
 
+        pair_count = self.input_text.count("train")
         for index, pair in enumerate(self.input_text.pairs("train")):
             if not is_sampled(index, pair_count):
                 continue
             # Tokenizing a very long sentence may take minutes, and translations are not learned
             # from sentences of more than MAX_TOKENS tokens anyway. Spaces are quick to count.
             space_count = max(pair.source.count(" "), pair.target.count(" "))
-            if space_count >= MAX_TOKENS:
-                continue
-            yield self._words(self._candidate(pair))
+            if space_count < MAX_TOKENS:
+                yield pair
 
     def _candidate(self, pair: Pair) -> Candidate:
         """Wrap a sentence pair for the checks, with functions to tokenize and score it.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bleuprint.config import paths
+from bleuprint.corpus.steps.sharded import INDEX_FOLDER
 from bleuprint.pipeline.dvc_yaml import load_entries
 from bleuprint.pipeline.graph import WORK, Stage, input_paths
 
@@ -95,6 +96,11 @@ class Rule:
     def message(self) -> str:
         """What Snakemake prints when a job starts: the name of its stage."""
         return self._stage_name("{wildcards.", "}")
+
+    @property
+    def index(self) -> str:
+        """The folder to which a job writes the index of a corpus, which the jobs of shards read."""
+        return self.shard(INDEX_FOLDER)
 
     def shard(self, item: str = "{scatteritem}") -> str:
         """Return the folder to which a job writes its shard, one of N parts of a corpus.

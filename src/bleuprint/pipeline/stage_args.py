@@ -16,7 +16,7 @@ from pathlib import Path
 from bleuprint.config.experiment import Settings, load_resolved_settings
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import scored_runs, trained_runs
-from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
+from bleuprint.corpus.steps.shard import AllShards, Shard, TextToIndex, WholeText, Work
 from bleuprint.pipeline.dvc_yaml import entry_running, fill_variables
 from bleuprint.pipeline.edit_check import edit_check
 from bleuprint.runtime import machine_errors
@@ -49,26 +49,32 @@ def parse_arguments(description: str | None, *names: str) -> list[str]:
 def parse_shard(description: str | None) -> tuple[str, Work]:
     """Return the corpus that the command line names, and which part of the work this process does.
 
-    A cluster may divide the training text of a large corpus into N shards. One job per shard
-    (`--shard K-of-N`) processes a part of the text, and one job (`--gather N`) joins the results.
-    Without these options, this process does all the work.
+    A cluster may divide the training text of a large corpus into N shards. One job (`--index`)
+    reads the text to find out where its lines begin. One job per shard (`--shard K-of-N`) then
+    processes a part of the text, and one job (`--gather N`) joins the results. Without these
+    options, this process does all the work.
 
     Args:
         description: What the stage does, for `--help`.
 
     Returns:
-        The name of the corpus, and the work: the whole text, one shard of it, or joining all
-        shards.
+        The name of the corpus, and the work: the whole text, its index, one shard of it, or joining
+        all shards.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("corpus", metavar="CORPUS")
     options = parser.add_mutually_exclusive_group()
+    options.add_argument(
+        "--index", action="store_true", help="index the training text, before its shards"
+    )
     options.add_argument(
         "--shard", metavar="K-of-N", help="process this shard of the training text"
     )
     options.add_argument("--gather", metavar="N", type=int, help="join N shards")
     arguments = _parse(parser)
     _prepare_stage()
+    if arguments.index:
+        return arguments.corpus, TextToIndex()
     if arguments.shard is not None:
         return arguments.corpus, Shard.parse(arguments.shard)
     if arguments.gather is not None:

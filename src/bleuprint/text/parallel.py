@@ -5,9 +5,9 @@ not at \r, U+0085, U+2028 or \x1c, where Python's `splitlines` also ends a line.
 reads or writes such files.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import compress, islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.regular_files import open_regular_file
 from bleuprint.runtime.utf8 import utf8_error
 from bleuprint.runtime.wording import counted
+from bleuprint.text.line_index import LineIndex
 
 # The number of sentence pairs that are processed at once.
 BLOCK_PAIRS = 1000
@@ -169,7 +170,11 @@ def _decode_lines(data: bytes, path: Path) -> list[str]:
 
 
 def read_blocks(
-    source: Path, target: Path, start: int = 0, stop: int | None = None
+    source: Path,
+    target: Path,
+    start: int = 0,
+    stop: int | None = None,
+    indexes: Mapping[Path, LineIndex] | None = None,
 ) -> Iterator[Block]:
     """Yield the sentence pairs of two aligned files in blocks of 1,000 pairs.
 
@@ -181,13 +186,16 @@ def read_blocks(
         target: The file of target sentences.
         start: The index of the first pair to read, counted from 0.
         stop: The index after the last pair to read; None for all pairs.
+        indexes: The line index of each file, by which the first pair is found without reading the
+            pairs before it; a file may be missing.
 
     Raises:
         UserError: One file is longer than the other, as far as they are read.
     """
+    indexes = indexes or {}
     with _open(source) as source_file, _open(target) as target_file:
-        _skip_lines(source_file, start)
-        _skip_lines(target_file, start)
+        _skip_lines(source_file, start, indexes.get(source))
+        _skip_lines(target_file, start, indexes.get(target))
         index = start
         while stop is None or index < stop:
             max_pairs = BLOCK_PAIRS if stop is None else min(BLOCK_PAIRS, stop - index)
@@ -260,11 +268,16 @@ class TextFolder:
         path: The folder.
         source: The code of the source language.
         target: The code of the target language.
+        indexes: The line indexes of files, by which parts of a set are found without reading what
+            comes before them. Without the index of a file, its lines are read.
     """
 
     path: Path
     source: str
     target: str
+    indexes: Mapping[Path, LineIndex] = field(
+        default_factory=dict, kw_only=True, compare=False, repr=False
+    )
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -278,6 +291,16 @@ class TextFolder:
     def files(self, name: str) -> tuple[Path, Path]:
         """Return the source and the target file of a set, which may not exist."""
         return self.path / f"{name}.{self.source}", self.path / f"{name}.{self.target}"
+
+    def texts(self, name: str) -> "list[TextFolder]":  # noqa: ARG002
+        """Return the folders whose files make up a set, in the order in which they are read.
+
+        This is only the folder itself. A subclass may join the files of several folders.
+
+        Args:
+            name: The set, such as `train`.
+        """
+        return [self]
 
     def set_names(self) -> list[str]:
         """Return the names of the folder's sets: train, valid, then the test sets by name.
@@ -313,11 +336,12 @@ class TextFolder:
     def count(self, name: str) -> int:
         """Return the number of source sentences of a set."""
         source_file, _ = self.files(name)
-        return count_lines(source_file)
+        index = self.indexes.get(source_file)
+        return count_lines(source_file) if index is None else index.lines
 
     def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         """Yield the sentence pairs of a set in blocks; `read_blocks` explains the arguments."""
-        return read_blocks(*self.files(name), start, stop)
+        return read_blocks(*self.files(name), start, stop, self.indexes)
 
     def writer(self, name: str) -> PairWriter:
         """Return a writer of a new set."""
@@ -341,8 +365,18 @@ def _open(path: Path) -> BinaryIO:
         raise UserError(f"{path}: no such file") from None
 
 
-def _skip_lines(file: BinaryIO, count: int) -> None:
-    """Read some lines without keeping them."""
+def _skip_lines(file: BinaryIO, count: int, index: LineIndex | None) -> None:
+    """Move to the line that follows the first lines of a file.
+
+    Args:
+        file: The file, at its beginning.
+        count: The number of lines to skip.
+        index: Where lines of the file begin; None if this is not known. Then the lines are read.
+    """
+    if index is not None:
+        indexed_line, offset = index.nearest_before(count)
+        file.seek(offset)
+        count -= indexed_line
     for _ in islice(file, count):
         pass
 

@@ -1,8 +1,8 @@
 """Shards of a training text, and what one process of a stage works on.
 
 A stage that is too slow for one machine is run in shards, for example by Snakemake on a cluster:
-one process for each `Shard`, in any order, then one process that gathers `AllShards`. Without
-shards, one process does both for the `WholeText`.
+one process that indexes the text, one for each `Shard`, in any order, then one process that gathers
+`AllShards`. Without shards, one process does both for the `WholeText`.
 """
 
 import re
@@ -79,5 +79,11 @@ class WholeText:
     """A training text that one process processes and gathers, without shards."""
 
 
-# What one process of a stage works on: it processes a shard, gathers all shards, or does both.
-Work: TypeAlias = Shard | AllShards | WholeText
+@dataclass(frozen=True)
+class TextToIndex:
+    """A training text that one process indexes, before other processes read its shards."""
+
+
+# What one process of a stage works on: it indexes the text, processes a shard, or gathers all
+# shards; for the whole text, it processes and gathers.
+Work: TypeAlias = TextToIndex | Shard | AllShards | WholeText

@@ -8,7 +8,7 @@ the number of shards, nor on the order in which they were processed.
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -17,15 +17,22 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.corpus.stage_text import text_of_stage
 from bleuprint.corpus.steps.directions import join_pairs, texts_of_all_pairs
 from bleuprint.corpus.steps.filter_stats import FilterStats, read_filter_stats
-from bleuprint.corpus.steps.shard import AllShards, Shard, WholeText, Work
+from bleuprint.corpus.steps.shard import AllShards, Shard, TextToIndex, WholeText, Work
+from bleuprint.corpus.steps.text_index import (
+    training_text_sha256,
+    with_text_index,
+    write_text_index,
+)
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.regular_files import read_bytes, sha256_of
+from bleuprint.runtime.regular_files import read_bytes
 from bleuprint.text.parallel import Block, TextFolder
 
 # The file in a shard's folder that identifies its settings and the whole training text.
 _ORIGIN_FILE = "made-of"
+# The folder beside the folders of the shards with the index of the training text.
+INDEX_FOLDER = "index"
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,27 @@ class Step(ABC):
             edits=self.edit_names,
         )
 
+    def write_index(self, folder: Path) -> None:
+        """Read the training text once, and write what the processes of its shards need of it.
+
+        Args:
+            folder: The folder to write to. `with_index` reads it.
+        """
+        write_text_index(self.input_text, folder)
+
+    def with_index(self, folder: Path) -> Self:
+        """Return this stage with an index, by which it finds a shard without reading the others.
+
+        Args:
+            folder: The folder that `write_index` has written. If it does not exist, nothing
+                changes: a process then reads the training text up to the end of its shard.
+
+        Raises:
+            UserError: The training text has changed since it was indexed.
+        """
+        remedy = f"Remove {folder}, or index the text again with --index"
+        return replace(self, input_text=with_text_index(self.input_text, folder, remedy))
+
     @property
     def texts_of_all_pairs(self) -> list[TextFolder]:
         """The input texts of all language pairs of the corpus, `input_text` among them."""
@@ -186,23 +214,31 @@ def step_files(
 def run_step(step: Step, shards_folder: Path, work: Work, workers: int) -> None:
     """Run a stage on a training text, which may be divided into equal parts, its shards.
 
-    To use several machines, start one process for each shard, and then a last process that gathers
-    all shards into the output. Without shards, one process does both.
+    To use several machines, start a process that indexes the text, then one process for each shard,
+    and then a last process that gathers all shards into the output. Without the first one, the
+    processes of the shards read the whole text. Without shards, one process does it all.
 
     Args:
         step: The stage, set up for a corpus.
         shards_folder: The folder for processed shards.
-        work: What this process does: process one shard, gather all shards, or do both for the whole
-            text.
+        work: What this process does: index the text, process one shard, gather all shards, or
+            process and gather the whole text.
         workers: The number of worker processes that it may start.
 
     Raises:
-        UserError: A shard to gather is missing, or was made from another text or other settings.
+        UserError: A shard to gather is missing, or was made from another text or other settings; or
+            the text has changed since it was indexed.
     """
+    index_folder = paths.pair_folder(shards_folder / INDEX_FOLDER, step.corpus)
     match work:
+        case TextToIndex():
+            with atomic_folder(index_folder) as folder:
+                step.write_index(folder)
         case Shard():
+            indexed_step = step.with_index(index_folder)
             # The origin, hashes of the settings and the text, is compared when shards are gathered.
-            _process_shard(step, work, shards_folder, workers, origin=_origin(step))
+            origin = _origin(indexed_step)
+            _process_shard(indexed_step, work, shards_folder, workers, origin)
         case AllShards():
             _gather_shards(step, work, shards_folder, workers)
         case WholeText():
@@ -281,9 +317,8 @@ def _shard_folder(step: Step, shard: Shard, shards_folder: Path) -> Path:
 
 
 def _origin(step: Step) -> str:
-    """Return what a shard is made from: the settings and both sides of the text, as SHA-256."""
-    source_file, target_file = step.input_text.files("train")
-    return f"{step.settings_sha256} {sha256_of(source_file)} {sha256_of(target_file)}"
+    """Return what a shard is made from: the settings and all files of the text, as SHA-256."""
+    return " ".join([step.settings_sha256, *training_text_sha256(step.input_text)])
 
 
 def run_step_on_pairs(
@@ -315,8 +350,8 @@ def run_step_on_pairs(
             run_and_print(step, shards_folder, work, workers)
         else:
             run_step(step, shards_folder, work, workers)
-    # A process of a single shard writes no output yet that could be joined.
-    if not isinstance(work, Shard):
+    # A process of a single shard, or of an index, writes no output yet that could be joined.
+    if not isinstance(work, Shard | TextToIndex):
         join_pairs(name, corpus, step_class.stage)
 
 
@@ -332,7 +367,7 @@ def run_and_print(step: Step, shards_folder: Path, work: Work, workers: int) -> 
     """
     run_step(step, shards_folder, work, workers)
     # Without the other shards, the numbers are not known yet.
-    if isinstance(work, Shard):
+    if isinstance(work, Shard | TextToIndex):
         return
     train = read_filter_stats(step.filter_stats_path)["train"]
     print(f"{step.stage} {step.corpus}: {train.summary}")
