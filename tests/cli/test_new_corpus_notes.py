@@ -47,10 +47,10 @@ def test_pairs_in_another_language_than_the_option_says_are_noted(project):
 
 
 def test_a_language_code_that_language_id_does_not_know_is_noted(project, capsys):
-    """The language identification has no model for xx."""
-    analyze_pairs(project, FIVE_HUNDRED_PAIRS, languages=["xx", "de"])
+    """The language identification has no model for qaa."""
+    analyze_pairs(project, FIVE_HUNDRED_PAIRS, languages=["qaa", "de"])
 
-    assert "the filter language_id does not know xx" in capsys.readouterr().err
+    assert "the filter language_id does not know qaa" in capsys.readouterr().err
 
 
 def test_a_target_that_is_shifted_by_a_line_is_noted(project, capsys):

@@ -188,11 +188,11 @@ def test_a_test_set_cannot_be_documents(tmp_path):
 
 
 def test_a_language_that_a_rule_does_not_support_is_reported(tmp_path):
-    """The rule character_score counts letters of a language's script; none is known for `xx`."""
+    """The rule character_score counts letters of a language's script; none is known for `qaa`."""
     text = replace_once(PARAMS, "length_ratio: {max: 3.0}", "character_score: {min: 0.5}")
-    text = replace_once(text, 'target: "no"', 'target: "xx"')
+    text = replace_once(text, 'target: "no"', 'target: "qaa"')
 
     message = params_error(tmp_path, text)
 
     assert "yaml:4: corpora.own: rule character_score does not support " in message
-    assert "'xx'" in message
+    assert "'qaa'" in message

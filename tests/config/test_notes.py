@@ -89,12 +89,12 @@ def test_spacy_tokenizes_english(project):
 @pytest.mark.parametrize(
     ("language", "reason"),
     [
-        pytest.param("qq", "Can't import language qq", id="unknown language"),
+        pytest.param("qaa", "Can't import language qaa", id="unknown language"),
         pytest.param("vi", "Pyvi not installed", id="missing package"),
     ],
 )
 def test_a_language_that_spacy_cannot_tokenize_is_an_error(project, language, reason):
-    """There is no language `qq`; for Vietnamese (vi), spaCy needs the package Pyvi."""
+    """There is no language `qaa` in spaCy; for Vietnamese (vi), spaCy needs the package Pyvi."""
     set_tokenizer_and_target(project, "spacy", language)
 
     message = f"corpora.own.tokenize: tokenize.name spacy, language .{language}.: .*{reason}"

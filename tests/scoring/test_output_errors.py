@@ -245,7 +245,7 @@ def test_the_wrong_language_is_not_counted_for_a_language_that_cannot_be_identif
 
     No line is cut off either. All other errors are counted.
     """
-    unknown_languages = dataclasses.replace(corpus, source="xx", target="yy")
+    unknown_languages = dataclasses.replace(corpus, source="qaa", target="qab")
 
     counts = count_errors(["1 2"], ["1 2"], ["1 3"], unknown_languages)
 

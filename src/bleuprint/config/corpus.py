@@ -26,6 +26,7 @@ from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit
 from bleuprint.runtime.schema import Language, Name, NamedEntries, SettingError, Share
+from bleuprint.text.bcp47 import check_language_tag
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize
 
@@ -179,7 +180,8 @@ class Corpus:
     """A language pair, its texts and their preparation; or several pairs for one model.
 
     Attributes:
-        source: The source language; `src` with `directions`.
+        source: The source language, a tag of BCP 47 such as `en` or `zh-Hant`; `src` with
+            `directions`.
         target: The target language; `tgt` with `directions`.
         license_and_citation: The licenses of the texts, by the names that the texts use.
         files: The training, validation and test texts.
@@ -228,11 +230,20 @@ class Corpus:
         self._check_missing_sets()
 
     def _check_languages(self) -> None:
-        """Raise ValueError if the languages are equal, or something does not support one of them.
+        """Raise an error if a language is unknown, or if something does not support it.
 
-        The tokenizer and the rules must support both languages. A rule is an entry of `clean` or
-        `filter`, such as language identification.
+        Both languages must differ. The tokenizer and the rules must support both languages. A rule
+        is an entry of `clean` or `filter`, such as language identification.
+
+        Raises:
+            SettingError: A language is unknown.
+            ValueError: The languages are equal, or something does not support one of them.
         """
+        for key, language in (("source", self.source), ("target", self.target)):
+            try:
+                check_language_tag(language)
+            except ValueError as error:
+                raise SettingError([key], str(error)) from None
         if self.source == self.target:
             raise ValueError(
                 f"source and target are both {self.source!r}, but names of text files end in "

@@ -11,19 +11,30 @@ from pydantic import StringConstraints
 
 from bleuprint.config.pair_name import PairName
 from bleuprint.runtime.environment import NETRC_ADVICE
-from bleuprint.runtime.schema import LANGUAGE_TAG, Name, Sha256
+from bleuprint.runtime.schema import MEMORY_LANGUAGE_TAG, Md5, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
 
-Format = Literal["plain", "documents", "tsv", "tmx", "ted-tags", "ted-xml", "sgml"]
+Format = Literal[
+    "plain",
+    "documents",
+    "tsv",
+    "tmx",
+    "ted-tags",
+    "ted-xml",
+    "sgml",
+    "wmt-xml",
+]
 # The formats with both sides in one file.
-TWO_SIDED = frozenset({"tsv", "tmx"})
+TWO_SIDED = frozenset({"tsv", "tmx", "wmt-xml"})
 # The keys of a text under which its files stand.
 SIDES = ("source", "target", "both")
+# The keys by which a text has a name in place of files; named_texts.py replaces them.
+NAMES_OF_TEXTS = ("sacrebleu", "opus", "huggingface")
 
 # A column of a table: its number from 1, or its name in the first line of the file.
 Column = Annotated[int, Ge(1)] | Annotated[str, StringConstraints(min_length=1)]
 # The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
-LanguageTag = Annotated[str, StringConstraints(pattern=LANGUAGE_TAG)]
+LanguageTag = Annotated[str, StringConstraints(pattern=MEMORY_LANGUAGE_TAG)]
 
 
 def _embedded_texts() -> list[str]:
@@ -62,6 +73,7 @@ class File:
         sha256: The SHA-256 of the downloaded file. Without it, the first download records it in
             downloads.lock, and later downloads must have the same.
         size: The size of the downloaded file in bytes.
+        md5: The MD5 of the downloaded file, for files whose publishers give no SHA-256.
     """
 
     url: str | None = None
@@ -70,6 +82,7 @@ class File:
     archive_member: tuple[str, ...] = ()
     sha256: Sha256 | None = None
     size: Annotated[int, Ge(0)] | None = None
+    md5: Md5 | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError unless exactly one of `url` and `path` is set, and it can be used.
@@ -153,6 +166,8 @@ class Text:
             Pairs stay in their order.
         tag: A word that is put before each source of a text that a system translates.
         repeat: How many times a training text is taken.
+        reference: The translator whose references are taken from a wmt-xml file. It may be omitted
+            if the file has one translator.
     """
 
     license_and_citation: str
@@ -166,6 +181,7 @@ class Text:
     pairs_seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] | None = None
     tag: str | None = None
     repeat: Annotated[int, Ge(1)] | None = None
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError if the files or settings of the text do not fit its format.
@@ -187,6 +203,11 @@ class Text:
             raise ValueError(
                 f"languages is {list(self.languages)} and format is {self.format}, but only a tmx "
                 "file has language codes. Remove languages, or set format: tmx"
+            )
+        if self.reference is not None and self.format != "wmt-xml":
+            raise ValueError(
+                f"reference is {self.reference!r}, but only a test set in format wmt-xml contains "
+                "several references. Remove it"
             )
         if self.tag is not None and self.synthetic_side is None:
             raise ValueError(

@@ -11,13 +11,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.corpus_files import Text
+from bleuprint.config.corpus_files import NAMES_OF_TEXTS, Text
 from bleuprint.config.merge import merge_mappings
-from bleuprint.runtime.schema import list_known_names
+from bleuprint.runtime.schema import LANGUAGE_TAG, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, load_located_yaml
 
-_LANGUAGE = re.compile("[a-z]{2,3}")
-# The settings of a text. Other keys of two or three letters are languages: `tag` is a setting.
+_LANGUAGE = re.compile(LANGUAGE_TAG)
+# The settings of a text. Other keys that look like a language are one: `tag` is a setting.
 _TEXT_KEYS = {field.name for field in fields(Text)}
 _LICENSE = "license_and_citation"
 
@@ -104,7 +104,7 @@ def _with_texts_by_side(corpus: LocatedMapping) -> LocatedMapping:
         """Return a text with a source and a target file, and with its license."""
         return _with_license(_text_by_side(text, location, corpus), licenses)
 
-    files = _change_texts(files, change_text)
+    files = change_texts(files, change_text)
     license_names = {str(text.get(_LICENSE)) for text in _texts_of(files)}
     corpus = corpus.with_value(_LICENSE, licenses.only(license_names), corpus.locations[_LICENSE])
     return corpus.with_value("files", files, corpus.locations["files"])
@@ -156,20 +156,22 @@ def _text_by_side(
 def _with_license(text: LocatedMapping, licenses: LocatedMapping) -> LocatedMapping:
     """Return a text that names its license.
 
-    If a corpus has only one license, its texts need not name it; the name is added here.
+    If a corpus has only one license, its texts need not name it; the name is added here. A text by
+    name, such as `{opus: Books/v1}`, has a license of its own (named_texts.py).
 
     Args:
         text: The text.
         licenses: All licenses of the corpus by name.
     """
     names_license = _LICENSE in text
-    if names_license or len(licenses) != 1:
+    is_named = not text.keys().isdisjoint(NAMES_OF_TEXTS)
+    if names_license or is_named or len(licenses) != 1:
         return text
     (only_name,) = licenses
     return text.with_value(_LICENSE, only_name, licenses.locations[only_name])
 
 
-def _change_texts(
+def change_texts(
     files: LocatedMapping, change_text: Callable[[LocatedMapping, Location], LocatedMapping]
 ) -> LocatedMapping:
     """Apply a function to each text in the training, validation and test sets of a corpus.

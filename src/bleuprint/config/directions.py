@@ -10,11 +10,11 @@ the corpus of one pair, called CORPUS/DIRECTION, and a corpus without directions
 pair.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from bleuprint.config.pair_name import PairName
+from bleuprint.config.pair_name import PairName, direction_of_text, split_direction
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import SettingError
 from bleuprint.text.language_tag import tag
@@ -139,8 +139,8 @@ def origin_of_test(corpus: AnyCorpus, name: str, test: str) -> tuple[str, str]:
     """
     if corpus.directions is None:
         return name, test
-    source, target, name_in_pair = test.split("-", 2)
-    return f"{name}/{source}-{target}", name_in_pair
+    direction = direction_of_text(test, corpus.directions)
+    return f"{name}/{direction}", test.removeprefix(f"{direction}-")
 
 
 def pair_of_test(corpus: C, test: str) -> C:
@@ -169,7 +169,7 @@ def target_languages_by_tag(corpus: AnyCorpus) -> dict[str, str]:
     """
     languages = {}
     for direction in corpus.directions or ():
-        _, target = direction.split("-")
+        _, target = split_direction(direction)
         languages[tag(target)] = target
     return languages
 
@@ -244,15 +244,15 @@ def check_directions(corpus: AnyCorpus) -> None:
     directions = corpus.directions or {}
     if corpus.tokenize.name == "segmenter":
         # At least one language of the corpus must have a segmenter.
-        languages = []
+        languages = list[str]()
         for name in directions:
-            languages += name.split("-")
+            languages += split_direction(name)
         check_segmenter(list(dict.fromkeys(languages)))
     trained_sources = set()
     trained_targets = set()
     for name, direction in directions.items():
         if not direction.zero_shot:
-            source, target = name.split("-")
+            source, target = split_direction(name)
             trained_sources.add(source)
             trained_targets.add(target)
     # Each pair is a new corpus, which checks its own settings when it is created. The empty name is
@@ -285,12 +285,13 @@ def _corpus_of_direction(corpus: C, direction: str) -> C:
         direction: The direction, such as en-de. Only its texts are kept, and `en-de-news` is called
             `news` again.
     """
-    source, target = direction.split("-")
+    source, target = split_direction(direction)
+    directions = corpus.directions or {}
     files = replace(
         corpus.files,
-        train=_texts_of_direction(direction, corpus.files.train),
-        valid=_texts_of_direction(direction, corpus.files.valid),
-        tests=_texts_of_direction(direction, corpus.files.tests),
+        train=_texts_of_direction(direction, corpus.files.train, directions),
+        valid=_texts_of_direction(direction, corpus.files.valid, directions),
+        tests=_texts_of_direction(direction, corpus.files.tests, directions),
     )
     tokenize = corpus.tokenize
     has_any_segmenter = has_segmenter(source) or has_segmenter(target)
@@ -309,19 +310,21 @@ def _corpus_of_direction(corpus: C, direction: str) -> C:
     )
 
 
-def _texts_of_direction(direction: str, texts: Mapping[str, T]) -> dict[str, T]:
+def _texts_of_direction(
+    direction: str, texts: Mapping[str, T], directions: Iterable[str]
+) -> dict[str, T]:
     """Select the texts of one direction, and remove the direction from their names.
 
     Args:
         direction: The direction, such as en-de.
         texts: The texts of all directions by name, such as `en-de-news`.
+        directions: All directions of the corpus.
 
     Returns:
         The texts of the direction by name, such as `news`.
     """
-    prefix = f"{direction}-"
     texts_of_direction = {}
     for name, text in texts.items():
-        if name.startswith(prefix):
-            texts_of_direction[name.removeprefix(prefix)] = text
+        if direction_of_text(name, directions) == direction:
+            texts_of_direction[name.removeprefix(f"{direction}-")] = text
     return texts_of_direction

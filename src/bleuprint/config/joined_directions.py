@@ -9,12 +9,12 @@ again.
 (LocatedMapping), so that an error names it.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from bleuprint.config.directions import SOURCE, TARGET
 from bleuprint.config.merge import merge_mappings
+from bleuprint.config.pair_name import split_direction
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 
 # What messages call a set, by its key in `files`.
@@ -22,7 +22,6 @@ _SET_LABELS = {"train": "training text", "valid": "validation set", "tests": "te
 _LICENSE = "license_and_citation"
 # The settings of a corpus that describe its texts; a direction may have them, too.
 _TEXT_KEYS = ("from", "files", _LICENSE)
-_DIRECTION_NAME = re.compile("([a-z]{2,3})-([a-z]{2,3})")
 
 
 def join_directions(entry: Any, with_described_texts: Callable[[Any], Any]) -> Any:
@@ -99,15 +98,18 @@ def _pair_of_direction(
         UserError: The name is not SOURCE-TARGET, or the direction is not a mapping.
     """
     location = directions.locations[name]
-    match = _DIRECTION_NAME.fullmatch(str(name))
-    if not match or match[1] == match[2]:
+    try:
+        source, target = split_direction(str(name))
+    except ValueError:
+        source, target = "", ""
+    if source == target:
         raise location.error("not a direction. Write SOURCE-TARGET, two languages such as en-de")
     direction = directions[name]
     if not isinstance(direction, LocatedMapping):
         raise location.error("is not a mapping. Write {} to use the texts of the corpus")
     pair = entry.only(_TEXT_KEYS)
-    pair = pair.with_value("source", match[1], location)
-    pair = pair.with_value("target", match[2], location)
+    pair = pair.with_value("source", source, location)
+    pair = pair.with_value("target", target, location)
     return merge_mappings(pair, direction.only(_TEXT_KEYS))
 
 
@@ -190,7 +192,7 @@ def languages_by_side(entry: Any) -> set[str]:
         return {str(corpus.get("source")), str(corpus.get("target"))}
     languages = set()
     for name in directions:
-        source, target = name.split("-")
+        source, target = split_direction(name)
         languages.add(f"from {source}")
         languages.add(f"to {target}")
     return languages

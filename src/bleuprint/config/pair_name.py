@@ -1,6 +1,46 @@
 """The name of a language pair: CORPUS, or CORPUS/DIRECTION if the corpus has several directions."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from bleuprint.runtime.schema import LANGUAGE_TAG
+
+# SOURCE-TARGET. Each language begins with two or three lower-case letters, and no other part of a
+# tag looks like this. So only one hyphen of `pt-BR-zh-Hant` can separate the languages.
+_DIRECTION = re.compile(f"(?P<source>{LANGUAGE_TAG})-(?P<target>{LANGUAGE_TAG})")
+
+
+def split_direction(direction: str) -> tuple[str, str]:
+    """Return the languages of a direction: `en` and `zh-Hant` for `en-zh-Hant`.
+
+    Args:
+        direction: The direction, SOURCE-TARGET.
+
+    Raises:
+        ValueError: The text is not a direction.
+    """
+    match = _DIRECTION.fullmatch(direction)
+    if match is None:
+        raise ValueError(f"{direction!r} is not a direction. Write SOURCE-TARGET, such as en-de")
+    return match["source"], match["target"]
+
+
+def direction_of_text(name: str, directions: Iterable[str]) -> str:
+    """Return the direction with which the name of a text or test set begins.
+
+    Args:
+        name: The name in a corpus with several directions, such as `en-zh-Hant-news`.
+        directions: The directions of the corpus. If the name begins with several, such as `en-zh`
+            and `en-zh-Hant`, the longest one is meant.
+
+    Raises:
+        KeyError: The name begins with none of the directions.
+    """
+    matching = [direction for direction in directions if name.startswith(f"{direction}-")]
+    if not matching:
+        raise KeyError(name)
+    return max(matching, key=len)
 
 
 @dataclass(frozen=True)

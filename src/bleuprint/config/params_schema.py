@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from bleuprint.config.corpus_files import NAMES_OF_TEXTS
 from bleuprint.config.experiment import Settings
 from bleuprint.config.external import SETTINGS_OF_TRAINED, TRANSLATIONS
 from bleuprint.config.references import describe_links
 from bleuprint.runtime.pydantic_adapters import json_schema
-from bleuprint.runtime.schema import NAME
+from bleuprint.runtime.schema import LANGUAGE_TAG, NAME
 
 _STRING_SCHEMA = {"type": "string"}
 
@@ -53,8 +54,13 @@ def _describe_corpora(definitions: dict[str, Any]) -> None:
         definitions: The definitions of the schema; changed in place.
     """
     file_schema = {"$ref": "#/$defs/File"}
-    # A key of two or three letters is a language, except for the setting `tag`.
-    definitions["Text"]["patternProperties"] = {"^(?!tag$)[a-z]{2,3}$": file_schema}
+    # A key that looks like a language is one, except for the setting `tag`.
+    definitions["Text"]["patternProperties"] = {f"^(?!tag$){LANGUAGE_TAG}$": file_schema}
+    text_properties = definitions["Text"]["properties"]
+    for key in (*NAMES_OF_TEXTS, "revision", "file"):
+        text_properties[key] = _STRING_SCHEMA
+    # A test set of sacreBLEU may have numbered references.
+    text_properties["reference"] = {"type": ["string", "integer"]}
     corpus_properties = definitions["Corpus"]["properties"]
     corpus_properties["like"] = _STRING_SCHEMA
     corpus_properties["from"] = _STRING_SCHEMA

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
-from bleuprint.text.language_codes import code_of_language_name, is_listed, language_code
+from bleuprint.text.bcp47 import check_language_tag, with_usual_case
+from bleuprint.text.language_codes import (
+    code_of_language_name,
+    is_listed,
+    language_code,
+    primary_subtag,
+)
 
 # A language code, such as de, deu or pt-BR.
 _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
@@ -21,14 +27,26 @@ Languages = tuple[str, str]
 
 
 def parse_language(code: str) -> str:
-    """Check a language code that the user typed, and return its usual form: `de` for `ger`.
+    """Check a language that the user typed, and return its usual form.
+
+    Args:
+        code: The code of a language, or a tag with a script or a region, such as `zh-hant`.
+
+    Returns:
+        `de` for `ger`, and `zh-Hant` for `zh-hant`.
 
     Raises:
-        UserError: The text is not a language code. If it is the name of a language, such as
-            `German`, the message contains its code.
+        UserError: The text is not a language code, or a part of it is unknown. If it is the name of
+            a language, such as `German`, the message contains its code.
     """
     if _CODE.fullmatch(code):
-        return language_code(code)
+        has_script_or_region = len(code) > len(primary_subtag(code))
+        tag = with_usual_case(code) if has_script_or_region else language_code(code)
+        try:
+            check_language_tag(tag)
+        except ValueError as error:
+            raise UserError(f"--languages {code}: {error}") from None
+        return tag
     code_of_name = code_of_language_name(code)
     advice = "Use one such as de"
     if code_of_name:

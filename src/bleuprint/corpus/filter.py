@@ -18,6 +18,7 @@ from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.parallel import Block, Pair
 from bleuprint.text.tokenizers import Tokenize, token_bounds, tokenizer_for
 
@@ -203,6 +204,12 @@ class Filtering(FilterStep):
             if space_count < MAX_TOKENS:
                 yield pair
 
+    @cached_property
+    def _language_codes(self) -> tuple[str, str]:
+        """The codes by which rules know the languages: `zh` if the source is `zh-Hant`."""
+        source, target = self.input_text.languages
+        return language_code(source), language_code(target)
+
     def _candidate(self, pair: Pair) -> Candidate:
         """Wrap a sentence pair for the checks, with functions to tokenize and score it.
 
@@ -212,7 +219,7 @@ class Filtering(FilterStep):
         """
         return Candidate(
             pair=pair,
-            languages=self.input_text.languages,
+            languages=self._language_codes,
             tokenizers=self._tokenizers,
             score=self._score,
             bounds=(

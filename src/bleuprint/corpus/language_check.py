@@ -11,6 +11,7 @@ from bleuprint.corpus.own_files import OwnText
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.wording import join_with_and
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.parallel import Pair
 
 # The number of pairs whose languages are identified.
@@ -52,7 +53,8 @@ def check_languages(
             f"{names}: source and target are the same text in most pairs. The target must be the "
             "translation of the source"
         )
-    unknown_languages = sorted(set(user_text.languages) - set(LanguageId.known_languages))
+    language_codes = set(map(language_code, user_text.languages))
+    unknown_languages = sorted(language_codes - set(LanguageId.known_languages))
     if unknown_languages:
         # Text in these languages cannot be identified, so the check ends here.
         print_message(
@@ -121,10 +123,12 @@ def _share_in_languages(pairs: Sequence[Pair], source: str, target: str) -> floa
     # A sentence passes unless another language is ten times as likely: the language of a short
     # sentence is often unclear.
     language_check = LanguageId(min_odds=_MIN_ODDS)
+    source_code = language_code(source)
+    target_code = language_code(target)
     passing_pairs = 0
     for pair in pairs:
-        is_in_source_language = language_check.passes(pair.source, source)
-        if is_in_source_language and language_check.passes(pair.target, target):
+        is_in_source_language = language_check.passes(pair.source, source_code)
+        if is_in_source_language and language_check.passes(pair.target, target_code):
             passing_pairs += 1
     return passing_pairs / len(pairs)
 

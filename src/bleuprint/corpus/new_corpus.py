@@ -144,6 +144,11 @@ class NewCorpus:
         )
 
     @property
+    def language_codes(self) -> list[str]:
+        """The codes by which rules and tokenizers know the languages: `zh` for `zh-Hant`."""
+        return [language_code(language) for language in self.languages]
+
+    @property
     def text_name(self) -> str:
         """A name for the user's text: the words that its file names have in common.
 
@@ -153,7 +158,7 @@ class NewCorpus:
         first_words, *words_of_others = [_words_of_name(path.name) for path in self.files]
         common_words = []
         for word in first_words:
-            is_language = is_listed(word) and language_code(word) in self.languages
+            is_language = is_listed(word) and language_code(word) in self.language_codes
             if is_language or word in self.languages or word in _SUFFIXES:
                 continue
             if all(word in other_words for other_words in words_of_others):
@@ -200,10 +205,11 @@ class NewCorpus:
         """
         rules = ["identical: {}", "length: {min: 1, max: 100}"]
         # A ratio of lengths in words is useless if a sentence without spaces counts as one word.
-        has_unspaced_language = not _UNSPACED_LANGUAGES.isdisjoint(self.languages)
+        has_unspaced_language = not _UNSPACED_LANGUAGES.isdisjoint(self.language_codes)
         if not has_unspaced_language:
             rules.append("length_ratio: {max: 4.0}")
-        if self.has_language_id and set(self.languages) <= set(LanguageId.known_languages):
+        is_known = set(self.language_codes) <= set(LanguageId.known_languages)
+        if self.has_language_id and is_known:
             rules.append("language_id: {min_odds: 10.0}")
         if self.pairs >= _MIN_ALIGNED_PAIRS:
             rules.append("word_alignment: {min: 0.5}")

@@ -26,6 +26,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.regular_files import describe_non_file
 from bleuprint.runtime.streams import printable
 from bleuprint.runtime.unicode_paths import path_on_disk
+from bleuprint.text.language_codes import language_code
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,11 @@ def _table_text(
         UserError: The languages or columns are unclear.
     """
     languages = given_languages or languages_of_one_file(path)
-    chosen = choose_columns(path_on_disk(path), columns, languages)
+    language_codes = None
+    if languages is not None:
+        # Columns are named after languages; a script or region does not matter.
+        language_codes = [language_code(language) for language in languages]
+    chosen = choose_columns(path_on_disk(path), columns, language_codes)
     if languages is None:
         languages = chosen.languages
     if languages is None:

@@ -34,6 +34,7 @@ from bleuprint.runtime.html import template_environment
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.serving.export import export
+from bleuprint.text.language_codes import language_code
 from bleuprint.training.model_folder import copy_model
 
 _TEMPLATES = template_environment(Path(__file__).with_name("templates"), autoescape=False)
@@ -279,7 +280,8 @@ def _model_card(
     """
     languages = set[str]()
     for pair in settings.language_pairs().values():
-        languages.update(pair.languages)
+        # Model hubs list models by language, not by script or region.
+        languages.update(map(language_code, pair.languages))
     tables = {}
     for name, table in score_tables.tables_by_test_set(score_frame(records)).items():
         tables[name] = markdown(table)

@@ -20,6 +20,7 @@ from bleuprint.rules.letters import SCRIPTS
 from bleuprint.scoring.human_agreement import agreement_text, human_agreement
 from bleuprint.scoring.metric import Agreement
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.text.language_codes import language_code
 
 # What tables append to the name of an external system, such as `online-a (external)`.
 UNTRAINED_SUFFIX = " (external)"
@@ -278,7 +279,7 @@ def agreement_model(metric: str, signature: str, target: str) -> Agreement | Non
         The model; None if there is none for this metric, or if the text is not natural language but
         generated.
     """
-    is_natural_language = target in SCRIPTS
+    is_natural_language = language_code(target) in SCRIPTS
     if not is_natural_language or metric not in METRICS:
         return None
     return METRICS[metric].agreement_of(signature)

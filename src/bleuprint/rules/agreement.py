@@ -18,8 +18,8 @@ _END_MARKS = regex.compile(
     r"(?<![\p{STerm}…])[\p{STerm}…]++(?=[\"'”“’»)\]]*(?:\s|$))|[。！？]+",
 )
 _QUESTION_MARK = re.compile("[?？؟]")
-# Greek, in which a semicolon is a question mark.
-_GREEK = ("el", "ell")
+# The code of Greek, in which a semicolon is a question mark.
+_GREEK = "el"
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _count_ends(text: str, language: str) -> _Ends:
         text: The text.
         language: The code of its language. In Greek, a semicolon is a question mark.
     """
-    if language in _GREEK:
+    if language == _GREEK:
         text = text.replace(";", "?")
     # The marks at the end of each sentence, such as ["?!", "."].
     ends_of_sentences = _END_MARKS.findall(replace_unprintable(text))

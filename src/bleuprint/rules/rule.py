@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import is_out_of_memory
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import NO_BOUNDS, TokenBounds
 from bleuprint.text.unicode import collapse_spaces
@@ -31,7 +32,7 @@ class Candidate:
 
     Attributes:
         pair: The sentences.
-        languages: The codes of the source and the target language.
+        languages: The codes of the source and the target language, without script and region.
         tokenizers: The tokenizers of both languages.
         score: Returns the alignment score; None if no check `needs_translations`.
         bounds: For each side the smallest and the largest number of tokens that it may have, as far
@@ -84,9 +85,9 @@ class Rule:
         Most rules support all languages. Others list those that they know.
 
         Args:
-            language: The code of the language, such as `de`.
+            language: The language, perhaps with a script or a region, such as `de` or `zh-Hant`.
         """
-        if cls.known_languages is None or language in cls.known_languages:
+        if cls.known_languages is None or language_code(language) in cls.known_languages:
             return
         raise ValueError(
             f"rule {cls.name()} does not support language {language!r}. "
@@ -164,7 +165,7 @@ def apply_edits(sentence: str, language: str, edits: Edits) -> str:
 
     Args:
         sentence: The sentence.
-        language: The language of the sentence.
+        language: The language of the sentence, such as `de` or `zh-Hant`.
         edits: The edits, in the order in which they are applied.
 
     Returns:
@@ -184,13 +185,14 @@ def apply_edit(edit: Edit, sentence: str, language: str) -> str:
     Args:
         edit: The rule.
         sentence: The sentence.
-        language: The code of its language.
+        language: Its language, such as `de` or `zh-Hant`. The rule gets the code of the language
+            alone, `zh`.
 
     Raises:
         UserError: The rule fails, or does not return one line of text.
     """
     try:
-        edited_sentence = edit.edit(sentence, language)
+        edited_sentence = edit.edit(sentence, language_code(language))
     except Exception as error:  # The code of a user may raise errors of any class.
         raise rule_error(error, sentence) from error
     if not isinstance(edited_sentence, str):

@@ -37,16 +37,25 @@ T = TypeVar("T")
 # A name that a user gives to an entry becomes a part of names of files, stages and experiments.
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
 MAX_NAME = 100
-LANGUAGE_TAG = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$"
-_LANGUAGE = "^[a-z]{2,3}$"
+# A language tag of BCP 47, or as FLORES writes it: language, script, region and variants. Case
+# matters, so that the tags in a name such as en-zh-Hant can be told apart (pair_name.py).
+_SCRIPT = "[A-Z][a-z]{3}"
+_REGION = "[A-Z]{2}|[0-9]{3}"
+_VARIANT = "[a-z0-9]{5,8}|[0-9][a-z0-9]{3}"
+LANGUAGE_TAG = f"[a-z]{{2,3}}([-_]{_SCRIPT})?([-_]({_REGION}))?([-_]({_VARIANT}))*"
+_LANGUAGE = f"^{LANGUAGE_TAG}$"
+# The codes in a translation memory, where any case is common.
+MEMORY_LANGUAGE_TAG = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$"
 _NOT_BLANK = r"\S"
 _SHA256 = "^[0-9a-f]{64}$"
+_MD5 = "^[0-9a-f]{32}$"
 
 # Types of fields that several documents have.
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=MAX_NAME)]
 Language = Annotated[str, StringConstraints(pattern=_LANGUAGE)]
 NotBlank = Annotated[str, StringConstraints(pattern=_NOT_BLANK)]
 Sha256 = Annotated[str, StringConstraints(pattern=_SHA256)]
+Md5 = Annotated[str, StringConstraints(pattern=_MD5)]
 Count = Annotated[int, Ge(1)]
 Share = Annotated[float, Interval(ge=0, lt=1)]
 
@@ -71,9 +80,10 @@ _PROBLEMS = {
 }
 # What a message says about a text that does not match a pattern; {} is the text.
 _PATTERN_PROBLEMS = {
-    _LANGUAGE: "a language is two or three letters, such as 'de', not {}",
-    LANGUAGE_TAG: "a language code is one such as 'en', 'en-GB' or 'zh-Hant', not {}",
+    _LANGUAGE: "a language is a tag such as 'de', 'pt-BR', 'zh-Hant' or 'zho_Hant', not {}",
+    MEMORY_LANGUAGE_TAG: "a language code is one such as 'en', 'en-GB' or 'zh-Hant', not {}",
     _NOT_BLANK: "{} is blank: write some text",
+    _MD5: "an MD5 is 32 hexadecimal digits, lower case, not {}",
     _SHA256: "a SHA-256 is 64 hexadecimal digits, lower case, not {}",
 }
 _NAME_PROBLEM = (

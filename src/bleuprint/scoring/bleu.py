@@ -5,33 +5,31 @@ from collections.abc import Sequence
 from sacrebleu.metrics.bleu import BLEU
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.text.language_codes import language_code
 
-# sacreBLEU chooses the tokenizer by two-letter codes; with other codes it would use 13a, which does
-# not split text without spaces into words. All Chinese languages are written in Han characters, or
-# in Latin letters, which the tokenizer for Chinese treats as 13a does.
+# sacreBLEU knows Chinese as zh; for other codes it would use 13a, which does not split text without
+# spaces into words. All Chinese languages are written in Han characters, or in Latin letters, which
+# the tokenizer for Chinese treats as 13a does.
 # fmt: off
 _CHINESE = frozenset((
-    "zh", "zho", "chi", "cmn", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "cjy", "cnp",
-    "cpx", "csp", "czh", "czo", "mnp", "lzh", "och", "ltc",
+    "zh", "yue", "wuu", "nan", "hak", "gan", "hsn", "cdo", "cjy", "cnp", "cpx", "csp", "czh",
+    "czo", "mnp", "lzh", "och", "ltc",
 ))
 # fmt: on
-_TWO_LETTER_CODES = {"jpn": "ja", "kor": "ko"}
 
 # Languages in scripts without spaces between words for which sacreBLEU has no tokenizer that needs
 # no download: Thai, Lao, Khmer, Burmese, and those in Tibetan script. Its tokenizer `char` makes
 # each character a token.
-_BY_CHARACTERS = frozenset(
-    ("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bo", "bod", "tib", "dz", "dzo", "adx")
-)
+_BY_CHARACTERS = frozenset(("th", "lo", "km", "my", "bo", "dz", "adx"))
 
 
 def is_chinese(language: str) -> bool:
-    """Return whether a two- or three-letter code names a Chinese language.
+    """Return whether a language, such as `yue` or `zh-Hant`, is a Chinese language.
 
     All of them, such as `yue` (Cantonese), are written without spaces between words and need
     sacreBLEU's tokenizer for Chinese.
     """
-    return language in _CHINESE
+    return language_code(language) in _CHINESE
 
 
 def bleu_metric(
@@ -47,7 +45,8 @@ def bleu_metric(
 
     Args:
         references: The reference lines.
-        language: The code of the target language.
+        language: The target language, such as `de` or `zh-Hant`. Its script and region do not
+            matter.
         lowercase: Whether text is lower-cased.
         effective_order: Whether n-grams that are longer than a line are ignored, so that a correct
             line of two words can score 100.
@@ -55,10 +54,10 @@ def bleu_metric(
     Raises:
         UserError: The tokenizer of the language is not installed.
     """
-    code = "zh" if is_chinese(language) else _TWO_LETTER_CODES.get(language, language)
+    code = "zh" if is_chinese(language) else language_code(language)
     # For languages without a suitable tokenizer, each character is a token. With None, sacreBLEU
     # chooses the tokenizer by the language.
-    tokenize = "char" if language in _BY_CHARACTERS else None
+    tokenize = "char" if code in _BY_CHARACTERS else None
     try:
         return BLEU(
             lowercase=lowercase,

@@ -19,6 +19,7 @@ from bleuprint.scoring.sacrebleu_metrics import (
     sacrebleu_metric,
     unchanged_lines,
 )
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 
 LOWERCASED = "lower-cased"
@@ -89,11 +90,11 @@ def moses_tokenized(lines: Sequence[str], language: str) -> list[str]:
 
     Args:
         lines: The lines.
-        language: The code of their language.
+        language: Their language, such as `de` or `pt-BR`.
     """
     from bleuprint.text.moses import Moses
 
-    moses = Moses(language, splits_at_hyphens=False, escapes_xml=False)
+    moses = Moses(language_code(language), splits_at_hyphens=False, escapes_xml=False)
     return [" ".join(moses.tokenize(line)) for line in lines]
 
 

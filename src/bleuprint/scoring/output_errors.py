@@ -19,6 +19,7 @@ from bleuprint.rules.language_id import LanguageId
 from bleuprint.rules.lengths import LengthRatio
 from bleuprint.rules.rule import Candidate
 from bleuprint.scoring.metric import Metric, TranslatedSet, first_sum
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import Tokenizer, tokenizer_for
 from bleuprint.text.unicode import replace_unprintable, replace_white_space
@@ -102,8 +103,8 @@ def _count_errors(test_set: TranslatedSet) -> dict[str, LineCounts]:
         WRONG_LANGUAGE is missing if the target language cannot be identified, and CUT_OFF if no
         translation ended at the maximum length.
     """
-    source_language = test_set.corpus.source
-    target_language = test_set.corpus.target
+    source_language = language_code(test_set.corpus.source)
+    target_language = language_code(test_set.corpus.target)
     source_tokenizer = tokenizer_for(source_language, test_set.corpus.tokenize)
     target_tokenizer = tokenizer_for(target_language, test_set.corpus.tokenize)
     sources = [replace_unprintable(line) for line in test_set.sources]

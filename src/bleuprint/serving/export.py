@@ -155,10 +155,11 @@ def render_readme(settings: Settings, run: Run, precision: Precision, trained_on
 
 
 def script_modules() -> list[Path]:
-    """Return the files of this package that the exported script imports, directly or indirectly.
+    """Return the files of this package that the exported script needs, directly or indirectly.
 
-    They are copied beside the script, so that it runs without this project. Python also needs the
-    file __init__.py of each package that contains one of them.
+    These are the modules that it imports, and their tables. They are copied beside the script, so
+    that it runs without this project. Python also needs the file __init__.py of each package that
+    contains one of them.
 
     Returns:
         The paths relative to this package, such as `text/tokenizers.py`.
@@ -175,6 +176,10 @@ def script_modules() -> list[Path]:
     files = set[Path]()
     for module in needed_modules:
         files.add(Path(module))
+        # A table that the module reads, such as text/language_codes.csv.
+        table = Path(module).with_suffix(".csv")
+        if (_PACKAGE / table).exists():
+            files.add(table)
         for package_folder in Path(module).parents:
             files.add(package_folder / "__init__.py")
     return sorted(files)

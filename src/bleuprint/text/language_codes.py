@@ -32,14 +32,16 @@ def primary_subtag(tag: str) -> str:
     return tag.replace("_", "-").partition("-")[0].lower()
 
 
+@cache
 def language_code(tag: str) -> str:
-    """Return the code that this project uses for a language, whatever code names it.
+    """Return the code that this project uses for the language of a tag.
 
-    ISO 639 has several codes for one language: German is `de`, `deu` and `ger`. All become `de`.
+    Rules, tokenizers and metrics look up their languages by this code. ISO 639 has several codes
+    for one language: German is `de`, `deu` and `ger`. All become `de`.
 
     Args:
         tag: A code of ISO 639 in upper or lower case, perhaps with a script or a region, such as
-            `de-AT`.
+            `de-AT` or `zho_Hant`.
 
     Returns:
         The two-letter code of most languages. A code that the table does not list is returned in

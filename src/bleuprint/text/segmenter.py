@@ -15,6 +15,7 @@ from importlib.util import find_spec
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.unicode import replace_white_space
 
 # The token for a space of the sentence: Unicode's picture of a space.
@@ -24,7 +25,6 @@ SPACE_SIGN = "\u2420"
 # for a long run of one kind of characters.
 _MAX_PART_LENGTH = 2_000
 
-_TWO_LETTER_CODES = {"jpn": "ja", "zho": "zh", "cmn": "zh", "tha": "th"}
 # The packages for each language. The extra of this project that installs them has the name of the
 # language: pip install '.[ja]'.
 _PACKAGES = {"ja": ("fugashi", "unidic-lite"), "zh": ("rjieba",), "th": ("pythainlp",)}
@@ -32,7 +32,7 @@ _PACKAGES = {"ja": ("fugashi", "unidic-lite"), "zh": ("rjieba",), "th": ("pythai
 
 def has_segmenter(language: str) -> bool:
     """Return whether `Segmenter` splits text of a language, such as `ja`, into words."""
-    return _code(language) in _PACKAGES
+    return language_code(language) in _PACKAGES
 
 
 def segmenter_packages(languages: Iterable[str]) -> list[str]:
@@ -46,7 +46,7 @@ def segmenter_packages(languages: Iterable[str]) -> list[str]:
     """
     packages: list[str] = []
     for language in languages:
-        packages.extend(_PACKAGES.get(_code(language), ()))
+        packages.extend(_PACKAGES.get(language_code(language), ()))
     return packages
 
 
@@ -68,7 +68,7 @@ def check_segmenter(languages: Sequence[str]) -> None:
             f"{join_with_and(languages)}. Use moses"
         )
     for language in segmented_languages:
-        code = _code(language)
+        code = language_code(language)
         for package in _PACKAGES[code]:
             # Importing the module of a package takes time; finding it does not.
             module_name = package.replace("-", "_")
@@ -99,7 +99,7 @@ class Segmenter:
             check_segmenter([language])
         except ValueError as error:
             raise UserError(str(error)) from None
-        load_segmenter = _LOADERS[_code(language)]
+        load_segmenter = _LOADERS[language_code(language)]
         self._split_into_words = load_segmenter()
 
     def tokenize(self, sentence: str) -> list[str]:
@@ -164,11 +164,6 @@ def _with_space_tokens(text: str, words: Iterable[str]) -> Iterator[str]:
                 )
             yield word_without_space
             position += len(word_without_space)
-
-
-def _code(language: str) -> str:
-    """Return the two-letter code of a language that has a segmenter."""
-    return _TWO_LETTER_CODES.get(language, language)
 
 
 def _load_japanese() -> Callable[[str], Iterable[str]]:

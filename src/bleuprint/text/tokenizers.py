@@ -11,6 +11,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Literal, Protocol
 
+from bleuprint.text.language_codes import language_code
 from bleuprint.text.segmenter import Segmenter, has_segmenter
 from bleuprint.text.unicode import lowercase_text, replace_white_space
 
@@ -91,9 +92,10 @@ def tokenizer_for(language: str, settings: Tokenize) -> Tokenizer:
     may take seconds and every command imports this module.
 
     Args:
-        language: The code of the language, such as `de`.
+        language: The language, perhaps with a script or a region, such as `de` or `zh-Hant`.
         settings: The setting `tokenize` of the corpus.
     """
+    language = language_code(language)
     tokenizer: Tokenizer
     match settings.name:
         case "moses":

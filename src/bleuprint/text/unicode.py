@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Literal
 
 from bleuprint.runtime.memoize import BoundedCache
+from bleuprint.text.language_codes import language_code
 
 # Format characters that belong to the spelling: the zero-width non-joiner and joiner of several
 # scripts, and the Mongolian vowel separator, without which "black" is "look".
@@ -109,7 +110,7 @@ _NON_WORD_TO_SPACE = _spacing_table(
 )
 
 # Languages with a dotless i: its capital is I, and the capital of i is İ (CLDR: Turkish casing).
-_DOTLESS_I_LANGUAGES = frozenset({"tr", "tur", "az", "aze", "azj", "crh", "gag"})
+_DOTLESS_I_LANGUAGES = frozenset({"tr", "az", "crh", "gag"})
 
 _SEVERAL_SPACES = re.compile("  +")
 
@@ -129,7 +130,7 @@ def lowercase_text(text: str, language: str) -> str:
         text: The text.
         language: The code of its language, such as `tr`.
     """
-    if language in _DOTLESS_I_LANGUAGES:
+    if language_code(language) in _DOTLESS_I_LANGUAGES:
         # İ may also be written as I with a combining dot, U+0307.
         text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
     return text.lower()

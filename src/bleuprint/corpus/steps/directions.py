@@ -17,7 +17,7 @@ import numpy as np
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.directions import SOURCE, TARGET, target_languages_by_tag
-from bleuprint.config.pair_name import PairName
+from bleuprint.config.pair_name import PairName, split_direction
 from bleuprint.corpus.steps.filter_stats import (
     COPIES_KEY,
     FilterStats,
@@ -73,7 +73,7 @@ def texts_of_all_pairs(name: str, text: TextFolder) -> list[TextFolder]:
     for path in sorted(text.path.parent.iterdir()):
         # Snakemake puts a file next to these folders, which are named after their languages.
         if path.is_dir():
-            source, target = path.name.split("-")
+            source, target = split_direction(path.name)
             texts.append(TextFolder(path, source, target))
     return texts
 
