@@ -146,6 +146,21 @@ def _tmx(sources, targets):
     ]
 
 
+def _wmt_xml(sources, targets):
+    """Return a test set of WMT since 2021: a document with a source and a reference."""
+    segments = {}
+    for side, sentences in (("src", sources), ("ref", targets)):
+        lines = []
+        for number, sentence in enumerate(sentences, 1):
+            lines.append(f'<seg id="{number}">{escape(sentence)}</seg>\n')
+        segments[side] = "".join(lines)
+    return [
+        '<?xml version="1.0"?>\n<dataset id="x">\n<doc id="a" origlang="de">\n'
+        f'<src lang="de"><p>\n{segments["src"]}</p></src>\n'
+        f'<ref lang="en" translator="A"><p>\n{segments["ref"]}</p></ref>\n</doc>\n</dataset>\n'
+    ]
+
+
 _WRITERS = {
     "plain": _plain,
     "documents": _plain,
@@ -154,4 +169,5 @@ _WRITERS = {
     "sgml": _sgml,
     "ted-xml": _ted_xml,
     "tmx": _tmx,
+    "wmt-xml": _wmt_xml,
 }

@@ -19,6 +19,7 @@ from typing import Any
 from bleuprint.config.described_corpus import with_described_texts
 from bleuprint.config.joined_directions import join_directions, languages_by_side
 from bleuprint.config.merge import merge_mappings
+from bleuprint.config.named_texts import with_named_texts
 from bleuprint.config.references import LINKS, link_corpora, link_systems
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import list_known_names
@@ -75,12 +76,22 @@ def _expand_corpora(document: LocatedMapping, root: Path) -> tuple[Any, list[Use
     for name in written_corpora:
         try:
             corpus = _with_inherited_settings(written_corpora, name)
-            expanded[name] = join_directions(corpus, partial(with_described_texts, root=root))
+            expanded[name] = join_directions(corpus, partial(_with_texts, root=root))
         except UserError as error:
             errors.append(error)
     corpora = LocatedMapping(expanded, written_corpora.locations)
     linked_corpora, vocabulary_errors = link_corpora(corpora, document, languages_by_side)
     return linked_corpora, errors + vocabulary_errors
+
+
+def _with_texts(corpus: Any, root: Path) -> Any:
+    """Return a corpus of one language pair with all its texts, each with the names of its files.
+
+    Args:
+        corpus: The corpus as params.yaml writes it.
+        root: The folder that contains corpora/, whose files describe texts.
+    """
+    return with_named_texts(with_described_texts(corpus, root))
 
 
 def _expand_systems(document: LocatedMapping) -> tuple[Any, list[UserError]]:

@@ -63,6 +63,12 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
+def md5_of(path: Path) -> str:
+    """Return the MD5 of a file's bytes as hexadecimal digits."""
+    with name_in_errors(path), open_regular_file(path) as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes as hexadecimal digits."""
     with name_in_errors(path), open_regular_file(path) as file:

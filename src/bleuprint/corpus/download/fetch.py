@@ -19,11 +19,17 @@ from urllib.request import url2pathname
 from typing_extensions import TypedDict
 
 from bleuprint.config.corpus_files import File
+from bleuprint.config.named_texts import address_advice
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import Unreachable, UserError
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.locks import FileLock
-from bleuprint.runtime.regular_files import describe_non_file, open_regular_file, sha256_of
+from bleuprint.runtime.regular_files import (
+    describe_non_file,
+    md5_of,
+    open_regular_file,
+    sha256_of,
+)
 from bleuprint.runtime.schema import Sha256, read_record
 from bleuprint.runtime.unicode_paths import path_on_disk
 
@@ -108,6 +114,8 @@ class Downloads:
         """
         unchecked_paths = set()
         for file in files:
+            if file.md5 is not None:
+                continue  # The MD5 has shown that the file is not damaged.
             path = self.unrecorded.get(file.url or "")
             # A path outside of the store is a file on this machine, not a download.
             if path is not None and path.is_relative_to(self.store):
@@ -203,10 +211,10 @@ def _fetch_from_first_host(file: File, downloads: Downloads) -> Path:
             return _download(location, file, downloads.store)
         except UserError as error:
             failures.append(error)
-    raise _join_failures(failures, downloads.mirror)
+    raise _join_failures(failures, downloads.mirror, address_advice(file.url or ""))
 
 
-def _join_failures(failures: list[UserError], mirror: str | None) -> UserError:
+def _join_failures(failures: list[UserError], mirror: str | None, advice: str) -> UserError:
     """Join the errors of all hosts of a file into one error.
 
     If a host has the file with other bytes than expected, the result is a `_Mismatch`, by which the
@@ -215,9 +223,12 @@ def _join_failures(failures: list[UserError], mirror: str | None) -> UserError:
     Args:
         failures: The error of each host.
         mirror: The value of BLEUPRINT_MIRROR, a folder or URL with copies; None if it is not set.
+        advice: What to do if the file does not exist; empty for most files.
     """
     message = "; ".join(str(failure) for failure in failures)
     failure_types = {type(failure) for failure in failures}
+    if _Mismatch not in failure_types:
+        message += advice
     if mirror is not None:
         message += f". BLEUPRINT_MIRROR is {mirror}"
     elif Unreachable in failure_types:
@@ -257,7 +268,7 @@ def _location(url: str, mirror: str | None) -> str | Path:
 
 
 def _check_local_file(path: Path, file: File) -> None:
-    """Check the size and the SHA-256 of a file that is already on this machine.
+    """Check the size and the checksums of a file that is already on this machine.
 
     Args:
         path: Where the file is.
@@ -282,7 +293,7 @@ def _check_local_file(path: Path, file: File) -> None:
 
 
 def _difference(path: Path, file: File) -> str | None:
-    """Compare a file with its expected size and SHA-256, as far as the settings give them.
+    """Compare a file with its expected size and checksums, as far as the settings give them.
 
     Returns:
         The end of an error message that says how the file differs; None if it does not.
@@ -290,6 +301,10 @@ def _difference(path: Path, file: File) -> str | None:
     size = path.stat().st_size
     if file.size is not None and size != file.size:
         return f"expected {file.size} bytes, found {size}"
+    if file.md5 is not None:
+        md5 = md5_of(path)
+        if md5 != file.md5:
+            return f"expected MD5 {file.md5}, found {md5}"
     if file.sha256 is None:
         return None
     sha256 = sha256_of(path)

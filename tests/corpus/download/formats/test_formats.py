@@ -18,6 +18,8 @@ from bleuprint.text.parallel import Pair
 from parallel_formats import PAIRS, published_files, read_error, read_pairs, text_settings
 
 FORMATS = list(get_args(Format))
+# The formats that are read as XML, whose errors are those of the XML parser.
+XML_FORMATS = ("tmx", "wmt-xml")
 # Formats with a file per language, whose sentences are not aligned.
 FORMATS_OF_TWO_FILES = [name for name in FORMATS if name not in TWO_SIDED and name != "documents"]
 # Formats with a sentence per line; in the others, line breaks in sentences become spaces.
@@ -119,7 +121,7 @@ def line_number(content, word):
     return content[: content.index(word.encode())].count(b"\n") + 1
 
 
-@pytest.mark.parametrize("text_format", [name for name in FORMATS if name != "tmx"])
+@pytest.mark.parametrize("text_format", [name for name in FORMATS if name not in XML_FORMATS])
 def test_a_file_in_latin_1_is_an_error_that_names_the_line(text_format):
     """In Latin-1, the letter ä of "schläft" is the byte 0xe4, which is not valid UTF-8."""
     files = published_files(text_format)
@@ -134,12 +136,13 @@ def test_a_file_in_latin_1_is_an_error_that_names_the_line(text_format):
     assert "is 0xe4: not UTF-8. As CP1252 the line reads '" in message
 
 
-def test_a_latin_1_tmx_file_that_declares_no_encoding_is_an_error():
+@pytest.mark.parametrize("text_format", XML_FORMATS)
+def test_a_latin_1_xml_file_that_declares_no_encoding_is_an_error(text_format):
     """Without a declaration, XML is UTF-8, in which the letter ä of "schläft" is invalid here."""
-    content = published_files("tmx")[0]
+    content = published_files(text_format)[0]
     number = line_number(content, "schläft")
 
-    message = read_error("tmx", content.decode().encode("latin-1"))
+    message = read_error(text_format, content.decode().encode("latin-1"))
 
     assert message.startswith("inputs/both: not well-formed XML: ")
     assert f": line {number}," in message

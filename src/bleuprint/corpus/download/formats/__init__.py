@@ -20,6 +20,7 @@ from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
+from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
@@ -105,6 +106,8 @@ def _read_by_format(
             pairs = read_segments(streams, names, documents, has_entities=False)
         case "ted-xml":
             pairs = read_segments(streams, names, documents, has_entities=True)
+        case "wmt-xml":
+            pairs = read_wmt_xml(streams[0], names[0], text.reference, documents)
     return pairs
 
 
