@@ -11,8 +11,9 @@ from pydantic import StringConstraints
 
 from bleuprint.config.pair_name import PairName
 from bleuprint.runtime.environment import NETRC_ADVICE
-from bleuprint.runtime.schema import MEMORY_LANGUAGE_TAG, Md5, Name, Sha256
+from bleuprint.runtime.schema import Md5, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
+from bleuprint.runtime.tag_pattern import MEMORY_LANGUAGE_TAG
 
 Format = Literal[
     "plain",

@@ -13,7 +13,8 @@ from typing import Any
 
 from bleuprint.config.corpus_files import NAMES_OF_TEXTS, Text
 from bleuprint.config.merge import merge_mappings
-from bleuprint.runtime.schema import LANGUAGE_TAG, list_known_names
+from bleuprint.runtime.schema import list_known_names
+from bleuprint.runtime.tag_pattern import LANGUAGE_TAG
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, load_located_yaml
 
 _LANGUAGE = re.compile(LANGUAGE_TAG)

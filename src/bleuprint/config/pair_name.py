@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bleuprint.runtime.schema import LANGUAGE_TAG
+from bleuprint.runtime.tag_pattern import LANGUAGE_TAG
 
 # SOURCE-TARGET. Each language begins with two or three lower-case letters, and no other part of a
 # tag looks like this. So only one hyphen of `pt-BR-zh-Hant` can separate the languages.

@@ -7,7 +7,8 @@ from bleuprint.config.experiment import Settings
 from bleuprint.config.external import SETTINGS_OF_TRAINED, TRANSLATIONS
 from bleuprint.config.references import describe_links
 from bleuprint.runtime.pydantic_adapters import json_schema
-from bleuprint.runtime.schema import LANGUAGE_TAG, NAME
+from bleuprint.runtime.schema import NAME
+from bleuprint.runtime.tag_pattern import LANGUAGE_TAG
 
 _STRING_SCHEMA = {"type": "string"}
 

@@ -29,6 +29,7 @@ from bleuprint.runtime.file_errors import RERUN, DamagedFile
 from bleuprint.runtime.json_files import read_json
 from bleuprint.runtime.pydantic_adapters import field_validator, strict_validator, type_adapter
 from bleuprint.runtime.schema_keys import Keys, find_deeper_key, has_entry, known_keys
+from bleuprint.runtime.tag_pattern import LANGUAGE_TAG, MEMORY_LANGUAGE_TAG
 from bleuprint.runtime.wording import counted
 from bleuprint.runtime.yaml_tree import Location
 
@@ -37,15 +38,7 @@ T = TypeVar("T")
 # A name that a user gives to an entry becomes a part of names of files, stages and experiments.
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
 MAX_NAME = 100
-# A language tag of BCP 47, or as FLORES writes it: language, script, region and variants. Case
-# matters, so that the tags in a name such as en-zh-Hant can be told apart (pair_name.py).
-_SCRIPT = "[A-Z][a-z]{3}"
-_REGION = "[A-Z]{2}|[0-9]{3}"
-_VARIANT = "[a-z0-9]{5,8}|[0-9][a-z0-9]{3}"
-LANGUAGE_TAG = f"[a-z]{{2,3}}([-_]{_SCRIPT})?([-_]({_REGION}))?([-_]({_VARIANT}))*"
 _LANGUAGE = f"^{LANGUAGE_TAG}$"
-# The codes in a translation memory, where any case is common.
-MEMORY_LANGUAGE_TAG = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$"
 _NOT_BLANK = r"\S"
 _SHA256 = "^[0-9a-f]{64}$"
 _MD5 = "^[0-9a-f]{32}$"

@@ -9,7 +9,7 @@ metrics depend on the language alone, which `language_codes.language_code` retur
 
 import re
 
-from bleuprint.runtime.schema import LANGUAGE_TAG
+from bleuprint.runtime.tag_pattern import LANGUAGE_TAG
 from bleuprint.text.language_codes import is_listed, primary_subtag
 
 # The scripts of ISO 15924 and the regions of ISO 3166, by their codes. Source: Unicode CLDR 47.
