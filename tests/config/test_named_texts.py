@@ -134,6 +134,8 @@ def test_one_of_several_translators_is_chosen_by_the_name(tmp_path):
         ("{sacrebleu: 14}", "14 is not a name. Quote it"),
         ("{sacrebleu: wmt14, opus: Books/v1}", "sacrebleu names the text, so it needs no other"),
         ("{opus: Books/v1, both: {path: inputs/a}}", "opus names the text, so it needs no other"),
+        ("{sacrebleu: wmt14, format: plain}", "a.format: sacrebleu does not use this setting"),
+        ("{opus: Books/v1, reference: 2}", "a.reference: opus does not use this setting. Remove"),
         ("{opus: Books}", "'Books' is not a corpus of OPUS. Write NAME/VERSION"),
         ("{opus: Books/v1, languages: de}", "languages is 'de'. Write OPUS's codes of source and"),
         ("{huggingface: 'x y', revision: main, file: a.csv}", "'x y' is not a data set. Write"),

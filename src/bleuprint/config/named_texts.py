@@ -11,7 +11,7 @@ the rest of the program sees ordinary texts.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -26,6 +26,13 @@ from bleuprint.text.language_codes import language_code, primary_subtag
 _LICENSE = "license_and_citation"
 # The keys that name a text; further ones say which file or reference of it is meant.
 _NAME_KEYS = (*NAMES_OF_TEXTS, "reference", "revision", "file")
+# Keys that say how a text is read, and by kind of name those that the user may set.
+_READING_KEYS = ("format", "columns", "languages", "reference", "revision", "file")
+_ALLOWED_KEYS = {
+    "sacrebleu": frozenset({"reference"}),
+    "opus": frozenset({"languages"}),
+    "huggingface": frozenset({"revision", "file", "format", "columns", "languages"}),
+}
 _OPUS = "https://object.pouta.csc.fi/OPUS-"
 _HUGGING_FACE = "https://huggingface.co/datasets/"
 # What a message adds if a file is missing at one of these addresses.
@@ -93,10 +100,7 @@ def with_named_texts(corpus: Any) -> Any:
         kinds = [kind for kind in NAMES_OF_TEXTS if kind in text]
         if not kinds:
             return text
-        if len(kinds) > 1 or not text.keys().isdisjoint(("source", "target", "both")):
-            raise location.error(
-                f"{kinds[0]} names the text, so it needs no other name and no files. Remove them"
-            )
+        _check_keys(kinds, text, location)
         named = _find_text(kinds[0], text, corpus)
         if _LICENSE not in text:
             text = text.with_value(_LICENSE, named.label, location)
@@ -111,6 +115,27 @@ def with_named_texts(corpus: Any) -> Any:
         return corpus
     license_location = corpus.locations.get(_LICENSE, corpus.locations["files"])
     return corpus.with_value(_LICENSE, merge_mappings(licenses, new_licenses), license_location)
+
+
+def _check_keys(kinds: Sequence[str], text: LocatedMapping, location: Location) -> None:
+    """Check that nothing but its name says where a text comes from.
+
+    Args:
+        kinds: The keys of the text that have a name, such as `opus`; at least one.
+        text: The text.
+        location: Where it is described, for messages.
+
+    Raises:
+        UserError: The text has several names, or files, or a setting that does not go with its
+            name.
+    """
+    if len(kinds) > 1 or not text.keys().isdisjoint(("source", "target", "both")):
+        raise location.error(
+            f"{kinds[0]} names the text, so it needs no other name and no files. Remove them"
+        )
+    for key in _READING_KEYS:
+        if key in text and key not in _ALLOWED_KEYS[kinds[0]]:
+            raise text.locations[key].error(f"{kinds[0]} does not use this setting. Remove it")
 
 
 def address_advice(url: str) -> str:
