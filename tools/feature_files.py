@@ -167,6 +167,10 @@ FEATURES = {
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),
         names=("comet",),
     ),
+    "accepted changes of code": Feature(
+        modules=("runtime/accepted_code.py", "pipeline/accept.py", "report/accepted_notes.py"),
+        names=("accepted(_(code|changes?|notes))?", "acceptance"),
+    ),
 }
 
 

@@ -307,7 +307,7 @@ def print_plan(project, monkeypatch, capsys):
 )
 def test_the_total_time_counts_the_stages_whose_time_is_unknown(print_plan, unknown_count, note):
     """A training that never ran has no earlier time, here None instead of 2.0 seconds."""
-    timed_training = ("its code has changed", 2.0)
+    timed_training = ("systems.tiny.own.train has changed", 2.0)
     new_training = ("it has not finished here yet", None)
 
     lines = print_plan(timed_training, *[new_training] * unknown_count)

@@ -1,6 +1,7 @@
 """What decides the weights of a training is in its fingerprint; each part is changed in turn."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -283,6 +284,55 @@ def test_different_changes_of_settings_give_different_hashes():
 
 def test_a_change_of_the_seed_changes_the_hash_of_the_training_settings():
     assert training_settings_sha256(SYSTEM, seed=2) != training_settings_sha256(SYSTEM, seed=1)
+
+
+OLD_CODE, NEW_CODE = ("a" * 64, "b" * 64)
+
+
+@pytest.fixture
+def project_with_accepted_code(tmp_path, monkeypatch):
+    """Work in a project in which NEW_CODE of the trainings was accepted in place of OLD_CODE."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stages").mkdir()
+    entry = {
+        "script": "train",
+        "old": OLD_CODE,
+        "new": NEW_CODE,
+        "because": "only renamed",
+        "date": "2026-11-30",
+    }
+    # JSON is YAML, too.
+    (tmp_path / "stages" / "accepted.yaml").write_text(json.dumps([entry]))
+
+
+@pytest.mark.usefixtures("project_with_accepted_code")
+@pytest.mark.parametrize("first_code", [OLD_CODE, NEW_CODE])
+def test_a_training_that_began_with_equal_code_continues_from_its_checkpoints(prepared, first_code):
+    """The training was interrupted before the code was accepted, or after it."""
+    first_job = job_on(prepared, code_fingerprint=first_code)
+    first_fingerprints = dataclasses.replace(Fingerprints.from_job(first_job), code=first_code)
+    folder = work_folder(first_job, first_fingerprints)
+    folder.mkdir(parents=True)
+
+    # The new code counts as the old one.
+    job = job_on(prepared, code_fingerprint=OLD_CODE)
+    fingerprints = Fingerprints.from_job(job)
+
+    assert work_folder(job, fingerprints) == folder
+    # The checkpoints in the folder contain this fingerprint.
+    assert fingerprints == first_fingerprints
+
+
+@pytest.mark.usefixtures("project_with_accepted_code")
+def test_a_training_that_began_with_other_code_begins_anew(prepared):
+    """The code "c..." was not accepted in place of any other."""
+    other_job = job_on(prepared, code_fingerprint="c" * 64)
+    folder = work_folder(other_job, Fingerprints.from_job(other_job))
+    folder.mkdir(parents=True)
+
+    job = job_on(prepared, code_fingerprint=OLD_CODE)
+
+    assert work_folder(job, Fingerprints.from_job(job)) != folder
 
 
 @dataclasses.dataclass

@@ -1,4 +1,4 @@
-"""Commands to use with `dvc repro` and `snakemake`: check, plan, reproduce, sync."""
+"""Commands to use with `dvc repro` and `snakemake`: check, plan, accept, reproduce, sync."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ _NAME_WIDTH = 36
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands check, plan, reproduce and sync to the command line of bleuprint.
+    """Add the commands check, plan, accept, reproduce and sync to the command line of bleuprint.
 
     Args:
         commands: The subparsers of the command line, to which argparse adds commands.
@@ -33,6 +33,11 @@ def add_commands(commands: Commands) -> None:
     schema_help = "print the JSON Schema of params.yaml, for editors"
     add_argument("--schema", action="store_true", help=schema_help)
     add_command(commands, _plan, "plan")
+    add_argument = add_command(commands, _accept, "accept train --because 'only renamed variables'")
+    stages_help = "a kind of stages, such as train, or one stage, such as train@small-news-1"
+    add_argument("stages", nargs="+", metavar="STAGE", help=stages_help)
+    because_help = "why the change has no effect on results; report and verify show it"
+    add_argument("--because", required=True, metavar="REASON", help=because_help)
     add_command(commands, _reproduce, "reproduce")
     add_argument = add_command(commands, _sync, "sync")
     # Only the Snakefile uses this option, so the help does not show it. Its values are the stage
@@ -89,10 +94,12 @@ def _notes_on_settings(settings: Settings) -> list[str]:
     """Return notes on settings that are valid, but may not be what the user wants.
 
     Raises:
-        UserError: A file with the translations of an external system is unusable.
+        UserError: A file with the translations of an external system is unusable, or
+            stages/accepted.yaml is not valid.
     """
     from bleuprint.corpus.set_notes import notes_on_sets
     from bleuprint.corpus.text_notes import notes_on_local_texts
+    from bleuprint.pipeline.accept import notes_on_unused_changes
     from bleuprint.scoring.bleu_ceiling import ceiling_notes_before_run
     from bleuprint.scoring.comet import notes_on_missing_comet
     from bleuprint.scoring.external_files import check_external_files
@@ -106,6 +113,7 @@ def _notes_on_settings(settings: Settings) -> list[str]:
         *notes_on_sets(settings),
         *schedule_notes(settings),
         *ceiling_notes_before_run(settings),
+        *notes_on_unused_changes(),
     ]
 
 
@@ -124,6 +132,51 @@ def _plan(_: argparse.Namespace) -> None:
     total = _total_duration(planned_stages)
     if total:
         print(total)
+    kinds = _kinds_to_accept(planned_stages)
+    if kinds:
+        print(
+            "If these changes of code change no result, keep the outputs: "
+            f'bleuprint accept {" ".join(kinds)} --because "..."'
+        )
+
+
+def _kinds_to_accept(planned_stages: Sequence["PlannedStage"]) -> list[str]:
+    """Return the kinds of planned stages of which nothing but the code has changed.
+
+    They need not run if the change of code has no effect, which the user can declare.
+    """
+    from bleuprint.pipeline.accept import kinds_to_accept
+    from bleuprint.pipeline.plan import CODE_HAS_CHANGED
+
+    stages_with_other_code = []
+    for planned_stage in planned_stages:
+        if planned_stage.why == CODE_HAS_CHANGED:
+            stages_with_other_code.append(planned_stage.stage)
+    if not stages_with_other_code:
+        return []
+    return kinds_to_accept(stages_with_other_code)
+
+
+def _accept(arguments: argparse.Namespace) -> None:
+    """Keep the outputs of stages although their code has changed, since no result changes.
+
+    Both fingerprints of the code, the reason and the date are added to stages/accepted.yaml. After
+    any other change of this code, the stages run again.
+    """
+    from bleuprint.pipeline.accept import accept
+    from bleuprint.pipeline.project_lock import hold_project
+
+    # Outside of a project this raises UserError, before a lock file is created there.
+    load_settings()
+    with hold_project("bleuprint accept"), show_elapsed_time("accept: reading what has changed"):
+        acceptance = accept(arguments.stages, arguments.because)
+    for kind, stages in groupby(acceptance.kept, key=lambda stage: stage.kind):
+        print_escaped(f"{kind}: {counted(len(list(stages)), 'stage')} kept")
+    for stage in acceptance.out_of_date:
+        print_escaped(f"{stage.name} has to run all the same: its settings have changed")
+    files = " ".join(str(path) for path in acceptance.files)
+    print(f"To keep it: git add {files} && git commit")
+    print("To see what would run now: bleuprint plan")
 
 
 def _read_plan() -> "list[PlannedStage]":

@@ -116,9 +116,9 @@ def load_resolved_settings(root: Path = Path()) -> "Settings":
     runs_by_kind = runs_from_json(runs)
     document["runs"] = runs_by_kind.trained
     document["external"] = runs_by_kind.untrained
-    # The file also contains hashes of the stages' code and of the user's files, which DVC compares.
-    # They are removed, since they are not settings.
-    for key in ("code", "inputs"):
+    # The file also contains hashes of the stages' code and of the user's files, which DVC compares,
+    # and the accepted changes of code. They are removed, since they are not settings.
+    for key in ("code", "inputs", "accepted"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
 

@@ -15,6 +15,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict
 
 from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.atomic_files import write_text
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.regular_files import read_bytes
 from bleuprint.runtime.schema import check_record
@@ -34,8 +35,9 @@ class LockedFile(TypedDict):
 
 
 class LockedStage(TypedDict, total=False):
-    """What DVC has recorded of a stage: settings by file and key, inputs, and outputs."""
+    """What DVC has recorded of a stage: its command, settings by file and key, inputs, outputs."""
 
+    cmd: str | list[str]
     params: dict[str, dict[str, Any]]
     deps: list[LockedFile]
     outs: list[LockedFile]
@@ -130,6 +132,12 @@ class LockFile:
         """Return the keys of reports/resolved.json that a stage ran with, and their values."""
         return self.stage(name).get("params", {}).get(RESOLVED.as_posix(), {})
 
+    def command(self, name: str) -> str:
+        """Return the shell command that a stage ran; an empty text if it has not run."""
+        command = self.stage(name).get("cmd", "")
+        # DVC also accepts a list of commands, and stops at the first one that fails.
+        return command if isinstance(command, str) else " && ".join(command)
+
     def output_md5(self, name: str, path: Path) -> str | None:
         """Return the MD5 that dvc.lock records for an output; None if it records none.
 
@@ -166,6 +174,21 @@ def print_note_if_unrecorded(path: Path, root: Path = Path(), name: str = "here"
             "has not recorded it yet. To record it: bleuprint sync",
             "note",
         )
+
+
+def replace_hash(name: str, old_hash: str, new_hash: str, root: Path = Path()) -> None:
+    """Replace a hash in what dvc.lock records for a stage, such as the fingerprint of its code.
+
+    Args:
+        name: The name of the stage, which dvc.lock records.
+        old_hash: The hash that dvc.lock records.
+        new_hash: The hash to record instead.
+        root: The project's folder.
+    """
+    block = LockFile.read(root).blocks[name]
+    text = read_bytes(root / LOCK).decode()
+    # The block begins with the name of the stage, so no other block has the same text.
+    write_text(root / LOCK, text.replace(block, block.replace(old_hash, new_hash)))
 
 
 def write_lock(stages: Sequence[Any]) -> None:

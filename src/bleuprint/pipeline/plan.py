@@ -31,6 +31,8 @@ from bleuprint.training.job import job_for_run
 
 # The reason to run a stage that dvc.lock does not record.
 _NEW = "it has not finished here yet"
+# The reason to run a stage whose code differs from the code that dvc.lock records.
+CODE_HAS_CHANGED = "its code has changed"
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ def _describe_change(key: str) -> str:
     """
     section, _, name = key.partition(".")
     if section == "code":
-        return "its code has changed"
+        return CODE_HAS_CHANGED
     if section == "inputs":
         return f"files of {name} in inputs/ have changed"
     # The settings of a run, runs.SYSTEM.CORPUS, come from systems.SYSTEM in params.yaml.

@@ -293,7 +293,7 @@ def _model_card(
         address=_public_address(address),
         commit=commit,
         tables=tables,
-        notes=bullets(notes.all_notes(records)),
+        notes=bullets(notes.all_notes(records, Path())),
         runs=runs,
         export_errors=export_errors,
         page=frame.REPORTS / HTML_REPORT,

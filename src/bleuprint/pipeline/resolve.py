@@ -5,9 +5,11 @@ The file contains:
 - the settings of every corpus and run, after inheritance and defaults;
 - the MD5 of each of the user's own files, by corpus. If stages depended on the folder inputs/, each
   new file in it would make every corpus out of date;
-- the fingerprint of each stage's code, in which comments do not count.
+- the fingerprint of each stage's code, in which comments do not count;
+- the changes of code that were accepted (`bleuprint accept`), for the report.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.paths import RESOLVED
 from bleuprint.pipeline.dvc_repo import open_repo
-from bleuprint.runtime import environment
+from bleuprint.runtime import accepted_code, environment
 from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import format_json, write_json
@@ -77,19 +79,23 @@ def resolved_content(settings: Settings, root: Path = Path()) -> dict[str, Any]:
     """Return the content of reports/resolved.json: all that decides the results of the stages.
 
     These are the settings with their defaults, the MD5 of each text file that the user provides
-    (`inputs`), and a hash of each stage's code (`code`).
+    (`inputs`), a hash of each stage's code (`code`), and the changes of code that a user has
+    accepted (`accepted`), if there are any.
 
     Args:
         settings: The settings in params.yaml.
         root: The project's folder.
 
     Raises:
-        UserError: A folder of outputs is a link.
+        UserError: A folder of outputs is a link, or stages/accepted.yaml is not valid.
     """
     code = code_fingerprints(root)
     content = resolved_settings(settings, root)
     content["inputs"] = md5_of_input_files(settings, root)
     content["code"] = code
+    changes = accepted_code.changes_in_use(code, root)
+    if changes:
+        content[accepted_code.RESOLVED_SECTION] = [asdict(change) for change in changes]
     return content
 
 

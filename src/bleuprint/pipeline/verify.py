@@ -1,6 +1,6 @@
 """The command `bleuprint verify`: compares the results of this project with another report's.
 
-The other report needs only results.json, costs.csv and dvc.lock: neither its data nor its models.
+The other report needs results.json, costs.csv, resolved.json and dvc.lock: neither data nor models.
 If it is a release, all its files are also checked by their checksums. Where results differ,
 `first_difference.py` finds the first stage whose outputs differ.
 """
@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bleuprint.config.paths import COSTS_CSV, Run
+from bleuprint.config.paths import COSTS_CSV, RESOLVED, Run
 from bleuprint.pipeline.dvc_lock import LOCK, LockFile, print_note_if_unrecorded
 from bleuprint.pipeline.first_difference import first_difference
 from bleuprint.pipeline.release_check import check_release
+from bleuprint.report.accepted_notes import describe_accepted
 from bleuprint.report.frame import RESULTS, Records, read
 from bleuprint.report.revision import revision_files
 from bleuprint.report.same_results import ResultPair, compare_records
+from bleuprint.runtime.accepted_code import AcceptedChange, read_reported_changes
 from bleuprint.runtime.code import git_output
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import counted, list_first
@@ -37,11 +39,14 @@ class Report:
         name: What messages call the report.
         records: The results and costs of all runs.
         lock: The dvc.lock of the same project; an empty one if it is missing.
+        accepted: The changes of code that were accepted in the project: results that were computed
+            with older code were kept.
     """
 
     name: str
     records: Records
     lock: LockFile
+    accepted: Sequence[AcceptedChange] = ()
 
     def is_portable(self, run: Run) -> bool:
         """Return whether the run was trained with portable arithmetic, by dvc.lock."""
@@ -79,7 +84,7 @@ def open_report(name: str) -> Report:
     path = Path(name)
     if not path.exists():
         # The name must be a commit. Its files are written to a temporary folder.
-        with revision_files(name, (RESULTS, COSTS_CSV, LOCK)) as root:
+        with revision_files(name, (RESULTS, COSTS_CSV, LOCK, RESOLVED)) as root:
             return _read_report(name, root / RESULTS, root)
     results = _results_file(path)
     root = path if path.is_dir() else _project_root(results)
@@ -146,7 +151,8 @@ def _read_report(name: str, results: Path, root: Path) -> Report:
         return Report(name, records, lock=LockFile(text=""))
     lock = LockFile.read(root, f"{name}: {LOCK}")
     print_note_if_unrecorded(RESULTS, root, name)
-    return Report(name, records, lock)
+    accepted = read_reported_changes(results.with_name(RESOLVED.name))
+    return Report(name, records, lock, accepted)
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,7 @@ class Verification:
     """How the results of two reports compare.
 
     Attributes:
-        lines: The lines to print, at most ten.
+        lines: The lines to print, at most twelve.
         is_same: Whether both reports have the same results, to the byte.
     """
 
@@ -200,6 +206,10 @@ def compare_reports(first: Report, second: Report) -> Verification:
     if not_compared_metrics:
         lines.append(f"not compared, since one side lacks them: {', '.join(not_compared_metrics)}")
     lines += _describe_differences(first, second, differing)
+    for report in (first, second):
+        if report.accepted:
+            changes = describe_accepted(report.accepted)
+            lines.append(f"{report.name}: code accepted without running it again: {changes}")
     is_same = not differing and not only_in_first and not only_in_second
     return Verification(lines, is_same)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from bleuprint.config.paths import Run, corpus_folder
+from bleuprint.report.accepted_notes import accepted_notes
 from bleuprint.report.frame import Records
 from bleuprint.report.paired import format_p_value
 from bleuprint.report.pivot_tables import DOCUMENT_GROUP
@@ -49,8 +50,9 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
 
     Args:
         records: The results of the experiment, as results.json stores them.
-        root: The project's folder. Its files say which training runs ended early, and what BLEU a
-            perfect translation reaches. If it is None, the notes on these are skipped.
+        root: The project's folder. Its files say which training runs ended early, what BLEU a
+            perfect translation reaches, and which changes of code were accepted. If it is None, the
+            notes on these are skipped.
     """
     lines = [
         "BLEU is sacreBLEU's default (signatures in results.json), on detokenized text; with "
@@ -74,6 +76,7 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
     if root is not None:
         lines += early_end_notes(records.runs, root)
         lines += bleu_ceiling_notes(records.runs, root)
+        lines += accepted_notes(root)
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bleuprint.report import notes
 from bleuprint.report.cost_columns import COUNTED_COSTS, MEASURED_COSTS, costs_table
@@ -39,9 +40,7 @@ def everything(records: Records) -> Parts:
         costs_table(scores, _ALL_COSTS),
         "",
     ]
-    all_notes = notes.all_notes(records)
-    all_notes += notes.early_end_notes(records.runs)
-    all_notes += notes.bleu_ceiling_notes(records.runs)
+    all_notes = notes.all_notes(records, Path())
     all_notes += notes.document_notes(records)
     for note in all_notes:
         parts.append(wrap(note))

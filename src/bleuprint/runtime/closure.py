@@ -6,7 +6,8 @@ on, with the data files beside them. Modules that do not affect results are excl
 below name them.
 
 The fingerprint of a closure is a hash of its syntax trees, in which comments, docstrings and
-formatting do not count. DVC compares it as a key of reports/resolved.json.
+formatting do not count. DVC compares it as a key of reports/resolved.json. Code that a user has
+accepted counts as older code, with its fingerprint (accepted_code.py).
 """
 
 import ast
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bleuprint.runtime.accepted_code import counted_code, read_accepted_changes
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import read_record
@@ -69,7 +71,32 @@ class ParsedFile:
 
 
 def code_fingerprints(root: Path = Path()) -> dict[str, str]:
-    """Return a fingerprint of the code of each stage, so that DVC notices when it changes.
+    """Return the fingerprint as which the code of each stage counts, for DVC to compare.
+
+    It is the fingerprint of the present code, or of older code in place of which a user has
+    accepted the present code.
+
+    Args:
+        root: The project's folder.
+
+    Returns:
+        The fingerprints, by script.
+
+    Raises:
+        UserError: The file of accepted changes is not valid.
+    """
+    changes = read_accepted_changes(root)
+    counted_fingerprints = {}
+    for script, fingerprint in present_fingerprints(root).items():
+        counted_fingerprints[script] = counted_code(changes, script, fingerprint)
+    return counted_fingerprints
+
+
+def present_fingerprints(root: Path = Path()) -> dict[str, str]:
+    """Return a fingerprint of the present code of each stage.
+
+    Args:
+        root: The project's folder.
 
     Returns:
         For the script of each stage, such as `train`, the hash of all code that decides what the
@@ -86,8 +113,16 @@ def code_fingerprints(root: Path = Path()) -> dict[str, str]:
 
 
 def code_fingerprint(script: str) -> str:
-    """Return the fingerprint of the code of one stage; `script` is `train` for stages/train.py."""
-    return SourceTree(Path()).fingerprint(script)
+    """Return the fingerprint as which the code of one stage counts.
+
+    Args:
+        script: The name of the stage's script: `train` for stages/train.py.
+
+    Raises:
+        UserError: The file of accepted changes is not valid.
+    """
+    fingerprint = SourceTree(Path()).fingerprint(script)
+    return counted_code(read_accepted_changes(), script, fingerprint)
 
 
 class SourceTree:

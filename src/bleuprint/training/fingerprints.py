@@ -5,12 +5,13 @@ Nothing here imports torch: `bleuprint plan` looks for a training that is finish
 name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bleuprint.config.runs import training_settings_sha256
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.runtime import environment, fingerprint
+from bleuprint.runtime.accepted_code import equal_codes, read_accepted_changes
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.training.job import Job
 
@@ -43,24 +44,42 @@ class Fingerprints:
         """Compute the fingerprints of a training.
 
         This reads and hashes the validation references. The hashes of the binarized corpus are
-        stored in its folder.
+        stored in its folder. If the training has begun with code that counts as equal to the
+        present code (`bleuprint accept`), the fingerprint is of the code with which it began, so
+        that it continues from its checkpoints.
 
         Args:
             job: The training: its settings, its files and its seed.
         """
         corpus_sha256 = BinaryCorpus(job.corpus_folder).training_sha256
         reference_sha256s = [sha256_of(path) for path in job.validation_references()]
-        return cls(
+        fingerprints = cls(
             settings=training_settings_sha256(job.system, job.run.seed),
             code=job.code_fingerprint,
             data=fingerprint.of_settings(corpus_sha256, *reference_sha256s),
             start=job.first_weights_fingerprint(),
         )
+        for code in equal_codes(read_accepted_changes(), "train", job.code_fingerprint):
+            with_equal_code = replace(fingerprints, code=code)
+            if with_equal_code.existing_folder() is not None:
+                return with_equal_code
+        return fingerprints
 
     @property
     def combined(self) -> str:
         """Return one hash of all these fingerprints, which identifies the training."""
         return fingerprint.of_settings(*self.by_name().values())
+
+    def existing_folder(self) -> Path | None:
+        """Return the folder of the training in work/trainings; None if it has not begun here.
+
+        The folder may be named after another system: one that has been renamed since, or one with
+        the same training.
+        """
+        short_hash = self.combined[:_DIGITS_IN_FOLDER_NAME]
+        # Normally there is only one. Sorting makes the choice the same in every process.
+        existing_folders = sorted(_trainings_folder().glob(f"*.{short_hash}"))
+        return existing_folders[0] if existing_folders else None
 
     def by_name(self) -> dict[str, str]:
         """Return the fingerprints by name; `start` is absent if the weights start at random."""
@@ -80,11 +99,14 @@ def work_folder(job: Job, fingerprints: Fingerprints) -> Path:
         job: The training, with the names of its system and corpus, and its seed.
         fingerprints: The hashes of everything that decides the result.
     """
-    trainings_folder = environment.work_folder() / "trainings"
-    short_hash = fingerprints.combined[:_DIGITS_IN_FOLDER_NAME]
-    existing_folders = sorted(trainings_folder.glob(f"*.{short_hash}"))
-    if existing_folders:
-        # Normally there is only one. Sorting makes the choice the same in every process.
-        return existing_folders[0]
+    existing_folder = fingerprints.existing_folder()
+    if existing_folder is not None:
+        return existing_folder
     system, corpus, seed = job.run
-    return trainings_folder / f"{system}.{corpus}.{seed}.{short_hash}"
+    short_hash = fingerprints.combined[:_DIGITS_IN_FOLDER_NAME]
+    return _trainings_folder() / f"{system}.{corpus}.{seed}.{short_hash}"
+
+
+def _trainings_folder() -> Path:
+    """Return the folder with the checkpoints of all trainings that have begun in this project."""
+    return environment.work_folder() / "trainings"

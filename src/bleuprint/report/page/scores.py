@@ -9,6 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from bleuprint.report import notes, pivot_tables, score_tables
+from bleuprint.report.accepted_notes import accepted_notes
 from bleuprint.report.cost_columns import (
     COUNTED_COSTS,
     FLOPS,
@@ -53,7 +54,7 @@ def score_variables(report: ReportData) -> dict[str, Any]:
         "documents_notes": paragraphs("documents.md"),
         "metrics": [METRICS[key] for key in other_metrics],
         "several_seeds": report.has_several_seeds,
-        "reading": notes.all_notes(report.records),
+        "reading": [*notes.all_notes(report.records), *accepted_notes(report.root)],
     }
 
 
