@@ -20,7 +20,7 @@ def stage(name, why="new", last_seconds=None, last_seconds_with_another_seed=Non
     """
     kind = name.partition("@")[0]
     return SimpleNamespace(
-        stage=SimpleNamespace(kind=kind, name=name),
+        stage=SimpleNamespace(kind=kind, name=name, parameters={}),
         why=why,
         last_seconds=last_seconds,
         last_seconds_with_another_seed=last_seconds_with_another_seed,
