@@ -494,7 +494,7 @@ def test_a_release_is_refused_while_a_stage_is_out_of_date(released, tmp_path, m
     monkeypatch.chdir(project)
     monkeypatch.setattr("bleuprint.pipeline.release.changed_stages", lambda: {"train@a-b-1": []})
 
-    with pytest.raises(UserError, match=r"^train@a-b-1 is out of date: .* Run: make reproduce$"):
+    with pytest.raises(UserError, match=r"^train@a-b-1 is out of date\. .*: make reproduce$"):
         release(load_settings(), tmp_path / "new")
 
     assert not (tmp_path / "new").exists()
