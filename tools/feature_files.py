@@ -163,6 +163,17 @@ FEATURES = {
             "code.fresh",
         ),
     ),
+    "pretrained Marian models": Feature(
+        modules=(
+            "model/marian_weights.py",
+            "dataset/marian_vocabulary.py",
+            "serving/import_marian.py",
+            "model/marian_config.py",
+            "serving/export_marian.py",
+            "dataset/pretrained_pieces.py",
+        ),
+        names=("marian", "pretrained(_pieces)?", "sentencepiece.folder", "piece_hashes"),
+    ),
     "COMET": Feature(
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),
         names=("comet",),

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import marian
 import processes
 import trainings
 from bleuprint.config.corpus import SentencePiece, Units
@@ -91,6 +92,23 @@ def test_the_exported_system_translates_as_the_stage_does(project, exported):
     output = translate_with_exported(exported, source).decode()
 
     assert split_lines(output) == stage_translations(project)
+
+
+def test_transformers_translates_as_the_stage_does_with_the_marian_format(project, tmp_path):
+    """The command writes the folder, with a README.md and the settings of the search."""
+    folder = tmp_path / "marian"
+    run_bleuprint(project, "export", str(folder), "--format=marian")
+    model, tokenizer = marian.load_marian(folder)
+    sources = split_lines((project / "data/split/toy/test.x.de").read_text(encoding="utf-8"))
+
+    outputs = model.generate(**tokenizer(sources, return_tensors="pt", padding=True))
+
+    texts = tokenizer.batch_decode(outputs, skip_special_tokens=True)
+    expected = stage_translations(project)
+    # The length penalty and the maximum length of this system have no counterpart.
+    equal = [text for text, other in zip(texts, expected, strict=True) if text == other]
+    assert len(equal) >= 0.9 * len(expected)
+    assert "MarianMTModel.from_pretrained(FOLDER)" in (folder / "README.md").read_text()
 
 
 def test_the_readme_of_the_exported_system_lists_sentencepiece(exported):

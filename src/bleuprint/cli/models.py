@@ -1,4 +1,4 @@
-"""Commands that show trained systems or pass them on: serve, ui, export, release."""
+"""Commands that show systems or pass them on: serve, ui, export, import, release."""
 
 import argparse
 from pathlib import Path
@@ -6,13 +6,15 @@ from pathlib import Path
 from bleuprint.cli import options
 from bleuprint.cli.options import Commands, add_command
 from bleuprint.config.experiment import load_settings
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.foreign_text import print_escaped
 from bleuprint.runtime.progress import show_elapsed_time
 from bleuprint.runtime.wording import counted
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands serve, ui, export and release to the command line of bleuprint.
+    """Add the commands serve, ui, export, import and release to the command line of bleuprint.
 
     Args:
         commands: The subparsers of the command line, to which argparse adds commands.
@@ -35,6 +37,17 @@ def add_commands(commands: Commands) -> None:
     options.add_run_options(add_argument)
     precisions = ("float32", "int8")
     add_argument("--precision", choices=precisions, default="float32", help="(%(default)s)")
+    add_argument(
+        "--format",
+        choices=("ctranslate2", "marian"),
+        default="ctranslate2",
+        help="marian: for the library transformers of Hugging Face (%(default)s)",
+    )
+
+    example = "import opus-mt-en-de inputs/opus-mt-en-de"
+    add_argument = add_command(commands, _import, example, imports_torch=True)
+    add_argument("model", metavar="MODEL", help="its folder, or OWNER/NAME@COMMIT")
+    add_argument("folder", metavar="FOLDER", help="the folder to make")
 
     add_argument = add_command(commands, _release, "release FOLDER")
     add_argument("folder", metavar="FOLDER", help="the folder to make")
@@ -70,15 +83,41 @@ def _ui(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    """Write a trained system for CTranslate2 into a folder, without this project.
+    """Write a trained system into a folder that does not need this project.
 
     CTranslate2 is a library that runs trained models fast. It needs only the files in the folder.
+    So does the library transformers of Hugging Face, which reads the Marian format.
     """
     from bleuprint.serving.export import export
+    from bleuprint.serving.export_marian import export_marian
 
     settings = load_settings()
     run = options.trained_run(settings, arguments)
-    export(settings, run, Path(arguments.folder), arguments.precision)
+    folder = Path(arguments.folder)
+    if arguments.format == "ctranslate2":
+        export(settings, run, folder, arguments.precision)
+        return
+    if arguments.precision != "float32":
+        raise UserError("--format marian has no int8 weights. Leave out --precision")
+    export_marian(settings, run, folder)
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    """Write a pretrained OPUS-MT model of Hugging Face as a model to start from.
+
+    Then print the settings with which a system starts from this model.
+    """
+    from bleuprint.corpus.download.fetch import downloads_of_environment
+    from bleuprint.serving.download_marian import download_marian, is_name
+    from bleuprint.serving.import_marian import describe_use, import_marian
+
+    folder = Path(arguments.folder)
+    marian_folder = Path(arguments.model)
+    if is_name(arguments.model):
+        marian_folder = environment.work_folder() / "pretrained" / arguments.model
+        download_marian(arguments.model, downloads_of_environment(), marian_folder)
+    model = import_marian(marian_folder, folder)
+    print_escaped(describe_use(folder, model))
 
 
 def _release(arguments: argparse.Namespace) -> None:

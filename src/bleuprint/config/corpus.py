@@ -25,7 +25,7 @@ from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.runtime.schema import Language, Name, NamedEntries, SettingError, Share
+from bleuprint.runtime.schema import Language, Name, NamedEntries, SettingError, Sha256, Share
 from bleuprint.text.bcp47 import check_language_tag
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize
@@ -129,14 +129,19 @@ class SentencePiece:
         model_type: How pieces are found: by a unigram language model, or by SentencePiece's BPE.
         vocab_size: The number of pieces, including the four special tokens and, with
             `byte_fallback`, 256 bytes.
-        joint: Whether both languages share one model.
+        joint: Whether both languages share one model; with `folder`, one vocabulary.
         byte_fallback: Whether unknown characters are spelled by their bytes.
+        folder: A pretrained model whose pieces are used: a folder that `bleuprint import` has
+            written. Then nothing is learned, and only `joint` has an effect.
+        sha256: The SHA-256 of the pieces in `folder`; the stage resolve adds it.
     """
 
     model_type: Literal["unigram", "bpe"] = "unigram"
     vocab_size: Annotated[int, Interval(ge=5, le=10_000_000)] = 8000
     joint: bool = True
     byte_fallback: bool = False
+    folder: str | None = None
+    sha256: Sha256 | None = None
 
 
 @dataclass(frozen=True)

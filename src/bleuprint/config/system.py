@@ -63,8 +63,9 @@ class Model:
         scale_embeddings: Whether embeddings are multiplied by d_model^0.5.
         scale_attention: Whether products of queries and keys are multiplied by d_k^-0.5.
         max_positions: The most tokens of a sentence, including EOS (or BOS).
-        activation: The activation of feed-forward networks. swiglu (Shazeer 2020) has three
-            matrices instead of two: two thirds of `d_ff` keep the number of parameters.
+        activation: The activation of feed-forward networks. silu is also known as swish. swiglu
+            (Shazeer 2020) has three matrices instead of two: two thirds of `d_ff` keep the number
+            of parameters.
         dropout: The dropout probabilities.
         layer_drop: The probability with which training skips a layer.
         bias: Whether linear layers have a bias.
@@ -90,7 +91,7 @@ class Model:
     scale_embeddings: bool = True
     scale_attention: bool = True
     max_positions: Annotated[int, Interval(ge=2, le=1_000_000)] = 1024
-    activation: Literal["relu", "gelu", "swiglu"] = "relu"
+    activation: Literal["relu", "gelu", "silu", "swiglu"] = "relu"
     dropout: Dropout = Dropout()
     layer_drop: Share = 0.0
     bias: bool = True

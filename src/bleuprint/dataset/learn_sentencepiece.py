@@ -17,6 +17,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from bleuprint.config.corpus import SentencePiece
 from bleuprint.dataset.count_units import Splitter, count_units
+from bleuprint.dataset.pretrained_pieces import copy_pretrained_pieces
 from bleuprint.dataset.subwords.segmentation import MODEL
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from bleuprint.runtime.errors import UserError
@@ -40,7 +41,8 @@ def learn_sentencepiece(
 
     Writes sentencepiece.LANGUAGE and vocabulary.LANGUAGE. A vocabulary lists the pieces in the
     order of their ids, and how often each occurs in the training text. With joint vocabularies,
-    both languages have the same model and vocabulary.
+    both languages have the same model and vocabulary. If the settings name the folder of a
+    pretrained model, its pieces are copied instead.
 
     Args:
         corpus: The name of the corpus, for messages.
@@ -50,8 +52,12 @@ def learn_sentencepiece(
         workers: The number of processes that count pieces.
 
     Raises:
-        UserError: A vocabulary of `settings.vocab_size` cannot be learned.
+        UserError: A vocabulary of `settings.vocab_size` cannot be learned, or the folder of a
+            pretrained model lacks its pieces.
     """
+    if settings.folder is not None:
+        copy_pretrained_pieces(corpus, settings, tokens.languages, folder)
+        return
     # Languages that share a model are in one group.
     groups = language_groups(tokens.languages, settings.joint)
     for languages in groups:

@@ -24,7 +24,7 @@ from bleuprint.runtime.errors import UserError
 Precision = Literal["float32", "int8"]
 
 # CTranslate2's name of each activation that it supports.
-_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swiglu": "SWISH"}
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH", "swiglu": "SWISH"}
 # The bias that excludes PAD and BOS from outputs; close to the minimum of half precision.
 _EXCLUDING_BIAS = -60_000.0
 

@@ -31,6 +31,7 @@ def swiglu(x: Tensor) -> Tensor:
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
     "gelu": functional.gelu,
+    "silu": functional.silu,
     "swiglu": swiglu,
 }
 

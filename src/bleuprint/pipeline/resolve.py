@@ -16,6 +16,7 @@ from typing import Any
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.paths import RESOLVED
+from bleuprint.dataset.pretrained_pieces import add_piece_hashes
 from bleuprint.pipeline.dvc_repo import open_repo
 from bleuprint.runtime import accepted_code, environment
 from bleuprint.runtime.closure import code_fingerprints
@@ -104,18 +105,19 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
 
     A system may start from the weights of another project. Its setting is then the path of a
     folder. The SHA-256 of the weights is added, so that DVC repeats the training if other weights
-    are put into the same folder.
+    are put into the same folder. The same is done for pretrained subwords of a corpus.
 
     Args:
         settings: The settings in params.yaml.
         root: The project's folder.
 
     Raises:
-        UserError: A folder of outputs is a link, or the weights are missing.
+        UserError: A folder of outputs is a link, or the weights or subwords are missing.
     """
     check_no_links(root)
     content = settings.resolved()
     add_weight_hashes(content["runs"], root)
+    add_piece_hashes(content["corpora"], root)
     return content
 
 

@@ -46,11 +46,7 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
     Raises:
         UserError: The folder exists, or CTranslate2 or the script does not support the system.
     """
-    if output.exists():
-        raise UserError(f"{output} exists already. Name another folder")
-    _check_exportable(settings, run)
-    corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
-    model = load_model(run.models_folder / "averaged", corpus)
+    model, corpus = load_exportable(settings, run, output)
     vocabularies = (
         corpus.segmentation(corpus.source).vocabulary,
         corpus.segmentation(corpus.target).vocabulary,
@@ -68,6 +64,24 @@ def export(settings: Settings, run: Run, output: Path, precision: Precision) -> 
         write_json(partial / "settings.json", script_settings)
         readme_text = render_readme(settings, run, precision, trained_on=str(KnownWords(corpus)))
         write_text(partial / "README.md", readme_text)
+
+
+def load_exportable(settings: Settings, run: Run, output: Path) -> tuple[Transformer, BinaryCorpus]:
+    """Load a trained model that is to be exported, and the corpus that it was trained on.
+
+    Args:
+        settings: The settings of the experiment.
+        run: The system, corpus and seed of the model.
+        output: The folder to write.
+
+    Raises:
+        UserError: The folder exists, or the system is not a single model for one language pair.
+    """
+    if output.exists():
+        raise UserError(f"{output} exists already. Name another folder")
+    _check_exportable(settings, run)
+    corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
+    return load_model(run.models_folder / "averaged", corpus), corpus
 
 
 def _check_exportable(settings: Settings, run: Run) -> None:
@@ -119,7 +133,13 @@ def _script_settings(
     return script_settings
 
 
-def render_readme(settings: Settings, run: Run, precision: Precision, trained_on: str) -> str:
+def render_readme(
+    settings: Settings,
+    run: Run,
+    precision: Precision,
+    trained_on: str,
+    template: str = "export.md.j2",
+) -> str:
     """Return the README.md of an exported folder: its use, scores, origin and licenses.
 
     Args:
@@ -127,6 +147,7 @@ def render_readme(settings: Settings, run: Run, precision: Precision, trained_on
         run: The system, corpus and seed of the exported model.
         precision: The number format of the exported weights.
         trained_on: A description of the training text, such as `9 pairs of toy`.
+        template: The name of the template in serving/templates.
     """
     corpus = settings.corpus(run.corpus)
     results = Results.find(settings, run)
@@ -139,13 +160,13 @@ def render_readme(settings: Settings, run: Run, precision: Precision, trained_on
     scores: Mapping[str, Any] = {}
     if results:
         scores, _ = results.checked_scores()
-    return _TEMPLATES.get_template("export.md.j2").render(
+    return _TEMPLATES.get_template(template).render(
         run=run,
         corpus=corpus,
         packages=["ctranslate2", "psutil", *text_libraries(corpus)],
         precision=precision,
         trained_on=trained_on,
-        scored_precision=settings.system_on(run.system, run.corpus).decode.precision,
+        decode=settings.system_on(run.system, run.corpus).decode,
         licenses=licenses,
         results=results,
         labels={key: METRICS[key].label for key in SCORE_KEYS},

@@ -207,10 +207,14 @@ class Segmentation:
 class PieceSegmentation(Segmentation):
     """The segmentation of SentencePiece (Kudo and Richardson 2018), which splits whole lines.
 
-    Ids are those of its model, which contains the special tokens. A piece at the start of a word
-    begins with ▁ (U+2581), which represents the space before the word: `Hallo Welt` may become
-    `▁Hal lo ▁Welt`. A ▁ in the text becomes a space. With byte fallback, pieces may be decoded to
-    any characters, so all characters that are not printed separate words.
+    A vocabulary that was learned here has the ids of its SentencePiece model, which contains the
+    special tokens. The vocabulary of a pretrained model may have other ids: one vocabulary for two
+    SentencePiece models. Then a piece gets the id that the vocabulary gives to it.
+
+    A piece at the start of a word begins with ▁ (U+2581), which represents the space before the
+    word: `Hallo Welt` may become `▁Hal lo ▁Welt`. A ▁ in the text becomes a space. With byte
+    fallback, pieces may be decoded to any characters, so all characters that are not printed
+    separate words.
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary, model: Path) -> None:
@@ -226,6 +230,8 @@ class PieceSegmentation(Segmentation):
         from sentencepiece import SentencePieceProcessor
 
         self._model = SentencePieceProcessor(model_file=str(model))
+        pieces_of_model = self._model.id_to_piece(list(range(len(self._model))))
+        self._has_ids_of_model = pieces_of_model == vocabulary.tokens
         is_word_start = [token.startswith(_WORD_START) for token in vocabulary.tokens]
         # EOS counts as the start of a word, so that the piece before it counts as the end of one.
         is_word_start[EOS] = True
@@ -238,7 +244,11 @@ class PieceSegmentation(Segmentation):
 
     def join(self, tokens: Iterable[str]) -> list[str]:
         """Join pieces to words: "▁Hal" and "lo" to "Hallo"."""
-        return replace_white_space(self._model.decode(list(tokens))).split()
+        text = self._model.decode(list(tokens))
+        if not self._has_ids_of_model:
+            # The SentencePiece model keeps the mark of pieces that only the other language's has.
+            text = text.replace(_WORD_START, " ")
+        return replace_white_space(text).split()
 
     def encode(self, lines: Iterable[str]) -> npt.NDArray[np.uint32]:
         """Return the ids of lines, with EOS after each line."""
@@ -247,7 +257,10 @@ class PieceSegmentation(Segmentation):
     def _line_ids(self, lines: Iterable[str]) -> Iterator[int]:
         """Yield the ids of the pieces of lines, with EOS after each line."""
         for line in lines:
-            yield from self._model.encode(line)
+            if self._has_ids_of_model:
+                yield from self._model.encode(line)
+            else:
+                yield from self.vocabulary.encode(self._model.encode(line, out_type=str))
             yield EOS
 
     def ends_word(self, ids: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
