@@ -88,6 +88,7 @@ VALUES_BY_LINE = {
         "imports_torch": False,
         "folder": "folder",
         "precision": "float32",
+        "format": "ctranslate2",
     },
     f"export folder {RUN_OPTIONS} --seed 7 --precision int8": {
         "imports_torch": False,
@@ -96,6 +97,19 @@ VALUES_BY_LINE = {
         "corpus": "news",
         "seed": 7,
         "precision": "int8",
+        "format": "ctranslate2",
+    },
+    f"export folder {RUN_OPTIONS} --format marian": {
+        **RUN_VALUES,
+        "imports_torch": False,
+        "folder": "folder",
+        "precision": "float32",
+        "format": "marian",
+    },
+    "import opus-mt-en-de folder": {
+        "imports_torch": False,
+        "model": "opus-mt-en-de",
+        "folder": "folder",
     },
     "release folder": {"imports_torch": False, "folder": "folder", "system": None, "corpus": None},
     "release folder --system small --corpus news": {
@@ -200,6 +214,11 @@ def test_a_command_line_is_parsed_to_its_values(line, values):
             f"export folder {RUN_OPTIONS} --precision int4",
             "argument --precision: invalid choice: 'int4'",
             id="unknown precision",
+        ),
+        pytest.param(
+            f"export folder {RUN_OPTIONS} --format onnx",
+            "argument --format: invalid choice: 'onnx'",
+            id="unknown format",
         ),
         pytest.param("new-corpus", "the following arguments are required: FILE", id="file missing"),
         pytest.param(

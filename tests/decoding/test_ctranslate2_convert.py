@@ -63,6 +63,7 @@ def random_sentences(rng, count):
         pytest.param({"normalization": "rms", "norm": "pre"}, id="rms before each block"),
         pytest.param({"normalization": "rms"}, id="rms after each block"),
         pytest.param({"activation": "swiglu"}, id="swiglu"),
+        pytest.param({"activation": "silu"}, id="silu"),
         pytest.param({"scale_attention": False}, id="unscaled attention"),
         pytest.param({"positional_encoding": "rotary"}, id="rotary positions"),
         pytest.param(
@@ -132,6 +133,6 @@ def test_a_model_with_an_activation_that_ctranslate2_lacks_is_refused(tmp_path):
     model = random_model()
     model.settings = dataclasses.replace(model.settings, activation="squared_relu")
 
-    expected = "model.activation squared_relu; it supports relu, gelu, swiglu"
+    expected = r"model\.activation squared_relu\. It supports: relu, gelu, silu, swiglu$"
     with pytest.raises(UserError, match=expected):
         convert(model, VOCABULARIES, tmp_path / "model")

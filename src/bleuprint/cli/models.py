@@ -44,8 +44,7 @@ def add_commands(commands: Commands) -> None:
         help="marian: for the library transformers of Hugging Face (%(default)s)",
     )
 
-    example = "import opus-mt-en-de inputs/opus-mt-en-de"
-    add_argument = add_command(commands, _import, example, imports_torch=True)
+    add_argument = add_command(commands, _import, "import opus-mt-en-de inputs/opus-mt-en-de")
     add_argument("model", metavar="MODEL", help="its folder, or OWNER/NAME@COMMIT")
     add_argument("folder", metavar="FOLDER", help="the folder to make")
 
