@@ -174,6 +174,20 @@ FEATURES = {
         ),
         names=("marian", "pretrained(_pieces)?", "sentencepiece.folder", "piece_hashes"),
     ),
+    # csv is no sign of the feature: the report writes such files, too.
+    "tables of csv, jsonl and parquet": Feature(
+        modules=(
+            "corpus/download/formats/tables.py",
+            "corpus/download/formats/records.py",
+            "corpus/download/formats/parquet.py",
+        ),
+        names=("jsonl", "parquet"),
+    ),
+    # The word moses is no sign of the feature: it also names rules of tokenization.
+    "archives of a file per language": Feature(
+        modules=("corpus/download/formats/moses.py", "corpus/own_archives.py"),
+        names=("side_members", "texts_by_stem"),
+    ),
     "COMET": Feature(
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),
         names=("comet",),

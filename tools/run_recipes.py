@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from bleuprint.config.corpus_files import EMBEDDED
+from bleuprint.config.embedded_texts import EMBEDDED
 from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import run_main
 from tools.git_commands import clone_commit, git

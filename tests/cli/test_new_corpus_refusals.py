@@ -62,7 +62,7 @@ from new_corpus import (
         pytest.param(
             "few.de few.en",
             b"Ja.\n" * 99,
-            r"two files, source and target, or one \.tsv or \.tmx",
+            r"two files, source and target, or one \.tsv, \.csv, ",
             id="three files",
         ),
     ],

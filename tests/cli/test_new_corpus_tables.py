@@ -296,5 +296,5 @@ def test_the_advised_option_contains_the_language_of_the_file_name(project):
 def test_the_option_columns_is_refused_for_two_text_files(project):
     write_pairs(project, FIVE_HUNDRED_PAIRS, names=("mine.en", "mine.de"))
 
-    with pytest.raises(UserError, match=r"mine\.en: --columns is only for a \.tsv file"):
+    with pytest.raises(UserError, match=r"mine\.en: --columns is only for a \.tsv, \.csv, "):
         run_command("bleuprint new-corpus inputs/mine.en inputs/mine.de --columns 1 2")

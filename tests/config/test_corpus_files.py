@@ -97,8 +97,38 @@ def test_the_settings_of_a_text_are_accepted(settings):
         ),
         pytest.param(
             {"both": BOTH, "format": "tmx", "columns": (1, 2)},
-            "columns are only for format tsv, but format is tmx",
+            "columns are only for formats csv, jsonl, parquet and tsv, but format is tmx",
             id="tmx with columns",
+        ),
+        pytest.param(
+            {"both": BOTH, "format": "parquet", "columns": (1, 2)},
+            r"columns \[1, 2\]: the columns of format parquet have names, not numbers",
+            id="parquet with numbers of columns",
+        ),
+        pytest.param(
+            {"both": BOTH, "format": "jsonl", "columns": ("text", "text")},
+            r"columns \['text', 'text'\]: source and target are the same",
+            id="one column of JSON for both sides",
+        ),
+        pytest.param(
+            {"source": File(path="inputs/a.en.jsonl.gz"), "target": TARGET},
+            r"inputs/a\.en\.jsonl\.gz: by its name, the file is of format jsonl, not plain\. Set ",
+            id="JSON lines as plain text",
+        ),
+        pytest.param(
+            {"source": SOURCE, "target": File(path="inputs/a.CSV")},
+            r"inputs/a\.CSV: by its name, the file is of format csv, not plain",
+            id="table as plain text",
+        ),
+        pytest.param(
+            {"source": SOURCE, "target": File(url="https://h/a.parquet?download=1")},
+            "a.parquet.download=1: by its name, the file is of format parquet, not plain",
+            id="Parquet as plain text",
+        ),
+        pytest.param(
+            {"source": SOURCE, "target": File(path="inputs/a.zip", archive_member=("b.tmx",))},
+            r"inputs/a\.zip!b\.tmx: by its name, the file is of format tmx, not plain",
+            id="translation memory in an archive as plain text",
         ),
         pytest.param(
             {"both": BOTH, "format": "tsv", "columns": (2, 2)},

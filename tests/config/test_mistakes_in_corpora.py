@@ -98,7 +98,7 @@ def test_an_invalid_license_or_citation_is_reported(tmp_path, old, new, message)
         pytest.param(
             "citation: own, source",
             "citation: own, columns: [1, 2], source",
-            "columns are only for format tsv",
+            "columns are only for formats csv",
             id="columns of a plain file",
         ),
         pytest.param(

@@ -11,8 +11,9 @@ import torch
 from dvc.utils.hydra import apply_overrides
 from ruamel.yaml import YAML
 
-from bleuprint.config.corpus_files import EMBEDDED, Format
+from bleuprint.config.embedded_texts import EMBEDDED
 from bleuprint.config.experiment import load_settings
+from bleuprint.config.text_formats import Format
 from bleuprint.model.transformer import Transformer, count_parameters
 from bleuprint.report.citations import citations
 from bleuprint.report.published import literature

@@ -369,7 +369,7 @@ def test_words_of_a_second_piece_are_linked_to_their_place_in_the_line(alignment
             [],
             b"ba\rbe\r",
             1,
-            r"standard input: its lines end in \r alone, as on old Macs. Convert the file: tr ",
+            r"standard input: its lines end in \r alone, as on old Macs. ",
             id="line ends of old Macs",
         ),
         pytest.param(

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+import pyarrow
 import pytest
 
 from bleuprint.corpus.download.archive import open_member
@@ -66,6 +67,11 @@ def zip_archive(files, compression=zipfile.ZIP_DEFLATED):
         for name, content in files:
             archive.writestr(name, content)
     return output.getvalue()
+
+
+def zstd_compress(content):
+    """Return content compressed as one frame of a .zst file."""
+    return pyarrow.compress(content, codec="zstd", asbytes=True)
 
 
 def pack(archive_name, files):

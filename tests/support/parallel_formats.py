@@ -4,13 +4,18 @@
 that cannot be read.
 """
 
+import csv
 import io
+import json
 from html import escape
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import strategies as st
 
-from bleuprint.config.corpus_files import TWO_SIDED, File, Text
+from bleuprint.config.corpus_files import File, Text
+from bleuprint.config.text_formats import TABLES, TWO_SIDED
 from bleuprint.corpus.download.formats import read_text
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
@@ -34,13 +39,15 @@ def text_settings(text_format, columns=None):
 
     Args:
         text_format: The name of the format.
-        columns: The columns of a table; as default the first two.
+        columns: The columns of a table; as default the first two, or those named `de` and `en`.
 
     Returns:
         The settings of a text in inputs/both, or in inputs/x.de and inputs/x.en.
     """
-    if text_format == "tsv":
-        return Text("x", text_format, both=File(path="inputs/both"), columns=columns or (1, 2))
+    if text_format == "tsv" and columns is None:
+        columns = (1, 2)
+    if text_format in TABLES:
+        return Text("x", text_format, both=File(path="inputs/both"), columns=columns)
     if text_format in TWO_SIDED:
         return Text("x", text_format, both=File(path="inputs/both"))
     source = File(path="inputs/x.de")
@@ -74,7 +81,8 @@ def published_files(text_format, pairs=PAIRS):
     """Return the contents of the files of a text in a format."""
     sources = [source for source, _ in pairs]
     targets = [target for _, target in pairs]
-    return [file.encode() for file in _WRITERS[text_format](sources, targets)]
+    files = _WRITERS[text_format](sources, targets)
+    return [file if isinstance(file, bytes) else file.encode() for file in files]
 
 
 # Each of the functions below takes the sentences of both sides, and returns the content of the file
@@ -94,6 +102,36 @@ def _tsv(sources, targets):
     for source, target in zip(sources, targets, strict=True):
         lines.append(f"{source}\t{target}\n")
     return ["".join(lines)]
+
+
+def _csv(sources, targets):
+    """Return a table with the header de,en, whose other cells are quoted."""
+    output = io.StringIO()
+    writer = csv.writer(output, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(["de", "en"])
+    writer.writerows(zip(sources, targets, strict=True))
+    return [output.getvalue()]
+
+
+def _jsonl(sources, targets):
+    """Return lines of JSON in the form of Hugging Face's translation data sets."""
+    lines = []
+    for source, target in zip(sources, targets, strict=True):
+        record = {"translation": {"de": source, "en": target}}
+        lines.append(f"{json.dumps(record, ensure_ascii=False)}\n")
+    return ["".join(lines)]
+
+
+def _parquet(sources, targets):
+    """Return a Parquet file in the form of Hugging Face's translation data sets."""
+    records = []
+    for source, target in zip(sources, targets, strict=True):
+        records.append({"de": source, "en": target})
+    text_fields = pyarrow.struct([("de", pyarrow.string()), ("en", pyarrow.string())])
+    column = pyarrow.array(records, type=text_fields)
+    output = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"translation": column}), output)
+    return [output.getvalue()]
 
 
 def _ted_tags(sources, targets):
@@ -165,6 +203,9 @@ _WRITERS = {
     "plain": _plain,
     "documents": _plain,
     "tsv": _tsv,
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
     "ted-tags": _ted_tags,
     "sgml": _sgml,
     "ted-xml": _ted_xml,

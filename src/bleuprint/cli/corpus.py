@@ -52,7 +52,8 @@ def _add_new_corpus(commands: Commands) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="the source text, then the target text; or one .tsv or .tmx file with both",
+        help="the source text, then the target text; or one .tsv, .csv, .jsonl, .parquet, .tmx or "
+        ".zip file with both",
     )
     add_argument(
         "--languages",
@@ -61,7 +62,8 @@ def _add_new_corpus(commands: Commands) -> None:
         help="source and target language, such as de en (by default, from the file names)",
     )
     columns_help = (
-        "columns of source and target in a .tsv file: two numbers, or two names in its first line"
+        "columns of source and target in a table: two numbers, or two names in its first line; "
+        "translation.de is a nested column of .jsonl or .parquet"
     )
     add_argument("--columns", nargs=2, metavar="COLUMN", help=columns_help)
 

@@ -9,24 +9,21 @@ from urllib.parse import urlsplit
 from annotated_types import Ge, Interval, MinLen
 from pydantic import StringConstraints
 
+from bleuprint.config.embedded_texts import EMBEDDED
 from bleuprint.config.pair_name import PairName
+from bleuprint.config.text_formats import (
+    TABLES,
+    TABLES_OF_RECORDS,
+    TWO_SIDED,
+    Format,
+    format_of_name,
+)
 from bleuprint.runtime.environment import NETRC_ADVICE
 from bleuprint.runtime.schema import Md5, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.runtime.tag_pattern import MEMORY_LANGUAGE_TAG
+from bleuprint.runtime.wording import join_with_and
 
-Format = Literal[
-    "plain",
-    "documents",
-    "tsv",
-    "tmx",
-    "ted-tags",
-    "ted-xml",
-    "sgml",
-    "wmt-xml",
-]
-# The formats with both sides in one file.
-TWO_SIDED = frozenset({"tsv", "tmx", "wmt-xml"})
 # The keys of a text under which its files stand.
 SIDES = ("source", "target", "both")
 # The keys by which a text has a name in place of files; named_texts.py replaces them.
@@ -36,27 +33,6 @@ NAMES_OF_TEXTS = ("sacrebleu", "opus", "huggingface")
 Column = Annotated[int, Ge(1)] | Annotated[str, StringConstraints(min_length=1)]
 # The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
 LanguageTag = Annotated[str, StringConstraints(pattern=MEMORY_LANGUAGE_TAG)]
-
-
-def _embedded_texts() -> list[str]:
-    """Return the URLs of all texts that this package contains, such as `phrasebook:train.en`.
-
-    They belong to three small corpora: `phrasebook`, `copy` and `toy`.
-    """
-    urls = []
-    for text in ("train", "valid", "test", "noisy"):
-        for language in ("en", "de", "fr"):
-            urls.append(f"phrasebook:{text}.{language}")
-    for text in ("train", "valid", "test"):
-        for side in ("src", "tgt"):
-            urls.append(f"copy:{text}.{side}")
-    for text in ("sentence", "sentences"):
-        for language in ("de", "en"):
-            urls.append(f"toy:{text}.{language}")
-    return urls
-
-
-EMBEDDED = tuple(_embedded_texts())
 
 
 @dataclass(frozen=True)
@@ -70,11 +46,13 @@ class File:
         mirrors: Other URLs of the file, tried in this order if `url` fails.
         path: The path of a local file, below `inputs/`.
         archive_member: The name of the file in an archive (.tar, .tgz, .zip, ...). If this is an
-            archive too, the name in it follows, and so on. A name that ends in .gz is decompressed.
+            archive too, the name in it follows, and so on. A name that ends in .gz, .bz2, .xz or
+            .zst is decompressed.
         sha256: The SHA-256 of the downloaded file. Without it, the first download records it in
             downloads.lock, and later downloads must have the same.
         size: The size of the downloaded file in bytes.
         md5: The MD5 of the downloaded file, for files whose publishers give no SHA-256.
+        line_ends: With `cr`, the lines of the file end in CR, as on old Macs; by default in LF.
     """
 
     url: str | None = None
@@ -84,6 +62,7 @@ class File:
     sha256: Sha256 | None = None
     size: Annotated[int, Ge(0)] | None = None
     md5: Md5 | None = None
+    line_ends: Literal["cr"] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError unless exactly one of `url` and `path` is set, and it can be used.
@@ -141,8 +120,17 @@ class File:
 
         In the second example, the `!` separates an archive from the name of a file in it.
         """
-        address = self.url or self.path or ""
-        return "!".join((address, *self.archive_member))
+        return "!".join((self.address, *self.archive_member))
+
+    @property
+    def address(self) -> str:
+        """The URL or path of the file; its extension says how the file is packed."""
+        return self.url or self.path or ""
+
+    @property
+    def last_name(self) -> str:
+        """The name of the text itself: the name in the archive, or the URL or path."""
+        return (self.address, *self.archive_member)[-1]
 
 
 @dataclass(frozen=True)
@@ -158,8 +146,10 @@ class Text:
         source: The file with the source sentences.
         target: The file with the target sentences.
         both: The file with both sides.
-        columns: The columns of source and target in a tsv file: their numbers, from 1, or their
-            names in the first line, which then is not a pair.
+        columns: The columns of source and target in a table (tsv, csv, jsonl or parquet): their
+            numbers, from 1, or their names. Names of a tsv or csv file are in its first line, which
+            then is not a pair. `translation.de` is a nested column of jsonl or parquet. Without
+            columns, those that are named after the languages are used; a tsv file needs columns.
         languages: The language codes of source and target in a tmx file if one of them is a
             variant, such as [en-GB, de].
         pairs: How many pairs of a training text are taken; all by default.
@@ -199,6 +189,7 @@ class Text:
             self._check_one_file()
         else:
             self._check_two_files()
+            self._check_names()
         self._check_columns()
         if self.languages is not None and self.format != "tmx":
             raise ValueError(
@@ -238,22 +229,35 @@ class Text:
                 f"file, set both, and format: {' or '.join(sorted(TWO_SIDED))}"
             )
 
-    def _check_columns(self) -> None:
-        """Raise ValueError unless `columns` names the source and the target column of a tsv file.
+    def _check_names(self) -> None:
+        """Raise ValueError if the name of a file says that it is not of a format of two files.
 
-        The two columns must differ, and be both named or both numbered. A text in another format
+        A table such as a.jsonl would otherwise be read as plain text, and its markup trained on.
+        """
+        for file in self.files:
+            file_format = format_of_name(file.last_name)
+            if file_format is not None:
+                raise ValueError(
+                    f"{file.name}: by its name, the file is of format {file_format}, not "
+                    f"{self.format}. Set format: {file_format}, and both: the one file with "
+                    "source and target. If it is plain text, rename it"
+                )
+
+    def _check_columns(self) -> None:
+        """Raise ValueError unless `columns` fits the format.
+
+        The two columns must differ, and be both named or both numbered. A text that is not a table
         must not have the setting.
         """
-        needs_columns = self.format == "tsv"
-        has_columns = self.columns is not None
-        if needs_columns and not has_columns:
-            raise ValueError("format tsv needs columns. Name the source and the target column")
-        if has_columns and not needs_columns:
-            raise ValueError(
-                f"columns are only for format tsv, but format is {self.format}. Remove columns"
-            )
         if self.columns is None:
+            if self.format == "tsv":
+                raise ValueError("format tsv needs columns. Name the source and the target column")
             return
+        if self.format not in TABLES:
+            raise ValueError(
+                f"columns are only for formats {join_with_and(sorted(TABLES))}, but format is "
+                f"{self.format}. Remove columns"
+            )
         source_column, target_column = self.columns
         if source_column == target_column:
             raise ValueError(
@@ -264,6 +268,21 @@ class Text:
                 f"columns {list(self.columns)}: one has a name, the other a number. Name both, or "
                 "number both"
             )
+        if self.format in TABLES_OF_RECORDS and self.named_columns is None:
+            raise ValueError(
+                f"columns {list(self.columns)}: the columns of format {self.format} have names, "
+                "not numbers. Name both"
+            )
+
+    @property
+    def named_columns(self) -> tuple[str, str] | None:
+        """The names of the source and the target column; None for numbers, or if they are unset."""
+        if self.columns is None:
+            return None
+        source_column, target_column = self.columns
+        if isinstance(source_column, str) and isinstance(target_column, str):
+            return source_column, target_column
+        return None
 
     @property
     def synthetic_side(self) -> Literal["source", "target"] | None:

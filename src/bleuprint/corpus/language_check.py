@@ -153,6 +153,9 @@ def _advice_to_exchange(user_text: OwnText, has_given_languages: bool) -> str:
     if user_text.text.format == "tmx":
         # TMX, the format of translation memories, marks each sentence with its language.
         return f"In the file, exchange the two language codes {source} and {target}"
+    if user_text.text.format == "moses":
+        # The names of the files in an archive say their languages.
+        return "Unpack the archive, exchange the names of its two files, and name both"
     if has_given_languages:
         return f"Name the two files in the other order, or use: --languages {target} {source}"
     return f"Exchange the names of the files, or add: --languages {target} {source}"

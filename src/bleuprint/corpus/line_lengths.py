@@ -19,7 +19,7 @@ _MIN_RELATED_CORRELATION = 0.3
 # If the longer file has more surplus lines than this share of the shorter file, a position would
 # be a mere guess.
 _MAX_SURPLUS_SHARE = 0.1
-_COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz"}
+_COMPRESSED_SUFFIXES = {".gz", ".bz2", ".xz", ".zst"}
 
 _Lengths = npt.NDArray[np.float64]
 

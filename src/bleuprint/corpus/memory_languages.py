@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 
-from bleuprint.corpus.download.archive import open_member
+from bleuprint.config.corpus_files import File
+from bleuprint.corpus.download.download import NO_DOWNLOADS, open_file
 from bleuprint.corpus.download.formats.tmx import count_code_sets, listed_codes, units_by_code
 from bleuprint.corpus.file_languages import (
     Languages,
@@ -19,7 +20,6 @@ from bleuprint.corpus.file_languages import (
     languages_of_one_file,
 )
 from bleuprint.runtime.errors import UserError, print_message
-from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.runtime.wording import counted
 from bleuprint.text.language_codes import (
     includes_tag,
@@ -45,22 +45,22 @@ class MemoryLanguages:
     about: str
 
 
-def choose_memory_languages(path: Path, given_tags: Sequence[str] | None) -> MemoryLanguages:
+def choose_memory_languages(file: File, given_tags: Sequence[str] | None) -> MemoryLanguages:
     """Choose the source and the target language of a translation memory, and report the choice.
 
     A translation memory contains sentences in several languages, each with a code, such as `de` or
     `en-GB`. If a language is mixed from variants, such as `en-GB` and `en-US`, a note is printed.
 
     Args:
-        path: The .tmx file.
+        file: The .tmx file, one in inputs/.
         given_tags: The codes of source and target that the user gives. None to choose them: by the
             name of the file, such as news.de-en.tmx, or as the only two languages of the text.
 
     Raises:
         UserError: The file contains no text or only one language, or the choice is unclear.
     """
-    # The empty tuple: the file is not inside an archive. It may be compressed, as .tmx.gz.
-    with open_member(path_on_disk(path), str(path), ()) as stream:
+    path = Path(file.name)
+    with open_file(file, NO_DOWNLOADS) as stream:
         code_sets = count_code_sets(stream, str(path))
     # A unit is a sentence in several languages.
     units_with_code = units_by_code(code_sets)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import Text
+from bleuprint.config.corpus_files import SIDES, File, Text
 from bleuprint.corpus.download.download import Sample, draw_sample, read_text_pairs
 from bleuprint.corpus.language_check import check_languages
 from bleuprint.corpus.line_lengths import describe_parting
@@ -59,7 +59,21 @@ _BYTES_AND_SPECIAL_TOKENS = 260
 # the rule `length_ratio`.
 _UNSPACED_LANGUAGES = {"bo", "dz", "km", "lo", "my", "wuu", "yue"}
 # Suffixes of files, which are not part of the name of a text.
-_SUFFIXES = {"txt", "tsv", "tmx", "csv", "json", "jsonl", "parquet", "gz", "bz2", "xz"}
+_SUFFIXES = {
+    "txt",
+    "tsv",
+    "tmx",
+    "csv",
+    "json",
+    "jsonl",
+    "ndjson",
+    "parquet",
+    "zip",
+    "gz",
+    "bz2",
+    "xz",
+    "zst",
+}
 # The name of a text whose files have nothing else in common.
 _DEFAULT_TEXT_NAME = "mine"
 
@@ -125,12 +139,14 @@ class NewCorpus:
         )
         _print_notes(files, clues, forms)
         about = list(user_text.about)
-        # By this rule, the reader drops units of a translation memory that lack one language.
+        # By this rule, the reader drops units of a translation memory, and rows of a table, that
+        # lack one language.
+        unit = "units" if user_text.text.format == "tmx" else "rows"
         incomplete_units = counts.dropped.get("one_language", 0)
         if incomplete_units:
             about.append(
                 f"{join_with_and(files)}: {incomplete_units:,} of {incomplete_units + pairs:,} "
-                "units lack one of the languages"
+                f"{unit} lack one of the languages"
             )
         return cls(
             files=files,
@@ -259,18 +275,22 @@ class NewCorpus:
         """Yield the settings of the corpus's files, as lines of YAML without indentation.
 
         These are the paths, and for one file with both sides its format and its columns or
-        languages.
+        languages. A file may be in an archive, or its lines may end in CR.
         """
-        if self.text is not None and self.text.format != "plain":
+        if self.text is None:
+            for side, path in zip(("source", "target"), self.files, strict=True):
+                yield f"{side}: {{path: {_yaml_text(path_on_disk(path).as_posix())}}}"
+            return
+        if self.text.format != "plain":
             yield f"format: {self.text.format}"
-            if self.text.columns:
-                yield f"columns: {_yaml_list(self.text.columns)}"
-            if self.text.languages:
-                yield f"languages: {_yaml_list(self.text.languages)}"
-        sides = ("both",) if len(self.files) == 1 else ("source", "target")
-        for side, path in zip(sides, self.files, strict=True):
-            name = path_on_disk(path).as_posix()
-            yield f"{side}: {{path: {json.dumps(name, ensure_ascii=False)}}}"
+        if self.text.columns:
+            yield f"columns: {_yaml_list(self.text.columns)}"
+        if self.text.languages:
+            yield f"languages: {_yaml_list(self.text.languages)}"
+        for side in SIDES:
+            file = getattr(self.text, side)
+            if file is not None:
+                yield f"{side}: {_yaml_file(file)}"
 
     @property
     def corpus(self) -> Corpus:
@@ -368,6 +388,21 @@ def _yaml_key(name: str) -> str:
     if YAML(typ="safe").load(name) == name:
         return name
     return json.dumps(name)
+
+
+def _yaml_text(text: str) -> str:
+    """Return a text in quotes, as YAML reads it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _yaml_file(file: File) -> str:
+    """Return a user's file as YAML in one line."""
+    settings = f"path: {_yaml_text(Path(file.path or '').as_posix())}"
+    if file.archive_member:
+        settings += f", archive_member: {_yaml_list(file.archive_member)}"
+    if file.line_ends is not None:
+        settings += f", line_ends: {file.line_ends}"
+    return f"{{{settings}}}"
 
 
 def _yaml_list(values: Sequence[int | str]) -> str:

@@ -5,11 +5,14 @@ is in these languages.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from bleuprint.config.corpus_files import File, Text
+from bleuprint.config.text_formats import TABLES, Format, format_of_name
+from bleuprint.corpus.download.archive import is_archive
+from bleuprint.corpus.download.download import NO_DOWNLOADS, open_file
+from bleuprint.corpus.download.line_ends import ends_lines_in_cr
 from bleuprint.corpus.file_languages import (
     Languages,
     check_two_languages,
@@ -21,6 +24,7 @@ from bleuprint.corpus.file_languages import (
 )
 from bleuprint.corpus.memory_languages import choose_memory_languages
 from bleuprint.corpus.other_formats import advice_for_files
+from bleuprint.corpus.own_archives import archive_languages, find_table
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.regular_files import describe_non_file
@@ -49,13 +53,13 @@ def own_text(
 ) -> OwnText:
     """Find out the format and the languages of a user's parallel text.
 
-    The text is in two plain text files, or in one table (.tsv) or translation memory (.tmx).
+    The text is in two plain text files, or in one table, translation memory (.tmx) or archive.
 
     Args:
         files: The source file and the target file, or one file with both sides.
         languages: The codes of source and target that the user names, such as `de` and `en`. None
-            to find them in the names of the files, in the first line of a table, or in a
-            translation memory.
+            to find them in the names of the files, in the first line of a table, in a translation
+            memory, or in the names of the files in an archive.
         columns: The numbers or names of a table's source and target column. None to find them.
 
     Raises:
@@ -66,30 +70,39 @@ def own_text(
         raise _wrong_files(files)
     settings_of_files = _check_files(files)
     text_format = format_of([path_on_disk(path) for path in files])
-    if columns and text_format != "tsv":
-        raise UserError(f"{files[0]}: --columns is only for a .tsv file. Remove it")
+    if text_format == "moses":
+        # An archive with a single table or translation memory is read as this file.
+        table = find_table(settings_of_files[0])
+        if table is not None:
+            settings_of_files = [table]
+            text_format = format_of_name(table.last_name) or text_format
+    if columns and text_format not in TABLES:
+        raise UserError(
+            f"{files[0]}: --columns is only for a .tsv, .csv, .jsonl or .parquet file. Remove it"
+        )
     given_languages = None
     if languages:
         given_languages = [parse_language(code) for code in languages]
     if text_format == "plain":
-        source_file, target_file = settings_of_files
-        source, target = given_languages or languages_of_two_files(files)
-        text = Text(license_and_citation="", source=source_file, target=target_file)
-        return OwnText(text, check_two_languages(files, source, target))
+        return _plain_text(files, settings_of_files, given_languages)
     # The other formats have both sides in one file.
     [path] = files
     [file] = settings_of_files
-    if text_format == "tsv":
-        return _table_text(path, file, given_languages, columns)
+    if text_format in TABLES:
+        return _table_text(path, file, text_format, given_languages, columns)
+    if text_format == "moses":
+        archive_sides, about = archive_languages(file, given_languages)
+        text = Text(license_and_citation="", format="moses", both=file)
+        return OwnText(text, archive_sides, (about,))
     # Pass the codes as the user typed them: a translation memory distinguishes en-GB and en-US.
-    return _memory_text(path, file, languages)
+    return _memory_text(file, languages)
 
 
-def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
+def format_of(files: Sequence[Path]) -> Format:
     """Return the format of a user's parallel text, by the names of its files.
 
-    Two files are plain text, one sentence per line. A single file is a table (.tsv) or a
-    translation memory (.tmx), perhaps compressed.
+    Two files are plain text, one sentence per line. A single file is a table, a translation memory
+    or an archive. Plain text, tables and memories may be compressed.
 
     Args:
         files: One or two files.
@@ -100,22 +113,28 @@ def format_of(files: Sequence[Path]) -> Literal["plain", "tsv", "tmx"]:
     advice = advice_for_files(files)
     if advice is not None:
         raise UserError(advice)
-    if len(files) == 2:
-        return "plain"
-    # All suffixes are searched, since a compressed file has two: text.tsv.gz.
-    suffixes = {suffix.lower() for suffix in files[0].suffixes}
-    if ".tsv" in suffixes:
-        return "tsv"
-    if ".tmx" in suffixes:
-        return "tmx"
-    raise _wrong_files(files)
+    if len(files) == 1:
+        [path] = files
+        text_format = "moses" if is_archive(path.name) else format_of_name(path.name)
+        if text_format is None:
+            raise _wrong_files(files)
+        return text_format
+    for path in files:
+        file_format = format_of_name(path.name)
+        if file_format is not None or is_archive(path.name):
+            raise UserError(
+                f"{path}: by its name, the file is {file_format or 'an archive'} and contains both "
+                "sides. Name it alone. If it is plain text, rename it"
+            )
+    return "plain"
 
 
 def _wrong_files(files: Sequence[Path]) -> UserError:
     """Return the error for one file in an unsupported format, or for more than two files."""
     names = ", ".join(str(path) for path in files)
     return UserError(
-        f"{names}: not a parallel text. Name two files, source and target, or one .tsv or .tmx file"
+        f"{names}: not a parallel text. Name two files, source and target, or one .tsv, .csv, "
+        ".jsonl, .parquet, .tmx or .zip file"
     )
 
 
@@ -152,16 +171,59 @@ def _is_utf8(name: str) -> bool:
     return True
 
 
-def _table_text(
-    path: Path, file: File, given_languages: Sequence[str] | None, columns: Sequence[str] | None
+def _plain_text(
+    files: Sequence[Path], settings_of_files: Sequence[File], given_languages: Sequence[str] | None
 ) -> OwnText:
-    """Find the source and target columns and the languages of a table (.tsv).
+    """Find the languages of two plain text files, and whether their lines end in CR.
+
+    Args:
+        files: The source file and the target file.
+        settings_of_files: The files as params.yaml refers to them.
+        given_languages: The codes of source and target that the user gives, or None.
+
+    Raises:
+        UserError: The languages are unclear.
+    """
+    source_file, target_file = map(_with_line_ends, settings_of_files)
+    source, target = given_languages or languages_of_two_files(files)
+    about = []
+    for file in (source_file, target_file):
+        if file.line_ends is not None:
+            about.append(_line_ends_note(file))
+    return OwnText(
+        text=Text(license_and_citation="", source=source_file, target=target_file),
+        languages=check_two_languages(files, source, target),
+        about=tuple(about),
+    )
+
+
+def _with_line_ends(file: File) -> File:
+    """Return a user's file with the setting `line_ends: cr` if its lines end in CR alone."""
+    with open_file(file, NO_DOWNLOADS) as stream:
+        is_cr = ends_lines_in_cr(stream)
+    return replace(file, line_ends="cr") if is_cr else file
+
+
+def _line_ends_note(file: File) -> str:
+    """Return a line for the user about a file whose lines end in CR."""
+    return f"{file.name}: its lines end in \\r alone, as on old Macs (line_ends: cr)"
+
+
+def _table_text(
+    path: Path,
+    file: File,
+    text_format: Format,
+    given_languages: Sequence[str] | None,
+    columns: Sequence[str] | None,
+) -> OwnText:
+    """Find the source and target columns and the languages of a table.
 
     The user may give the languages; otherwise the name of the file or the first line contains them.
 
     Args:
         path: The file.
-        file: The file as params.yaml refers to it.
+        file: The file as params.yaml refers to it, perhaps in an archive.
+        text_format: The format of the table, such as csv.
         given_languages: The codes of source and target that the user gives, such as `de` and `en`;
             None if the user gives none.
         columns: The numbers or names of the source and target column that the user gives; None if
@@ -170,12 +232,18 @@ def _table_text(
     Raises:
         UserError: The languages or columns are unclear.
     """
+    about = []
+    if text_format != "parquet":
+        file = _with_line_ends(file)
+        if file.line_ends is not None:
+            about.append(_line_ends_note(file))
     languages = given_languages or languages_of_one_file(path)
     language_codes = None
     if languages is not None:
         # Columns are named after languages; a script or region does not matter.
         language_codes = [language_code(language) for language in languages]
-    chosen = choose_columns(path_on_disk(path), columns, language_codes)
+    chosen = choose_columns(file, text_format, columns, language_codes)
+    about.append(chosen.about)
     if languages is None:
         languages = chosen.languages
     if languages is None:
@@ -186,24 +254,23 @@ def _table_text(
         )
     source, target = languages
     return OwnText(
-        text=Text(license_and_citation="", format="tsv", both=file, columns=chosen.columns),
+        text=Text(license_and_citation="", format=text_format, both=file, columns=chosen.columns),
         languages=check_two_languages([path], source, target),
-        about=(chosen.about,),
+        about=tuple(about),
     )
 
 
-def _memory_text(path: Path, file: File, given_tags: Sequence[str] | None) -> OwnText:
+def _memory_text(file: File, given_tags: Sequence[str] | None) -> OwnText:
     """Find the source and the target language of a translation memory (.tmx).
 
     A translation memory contains sentences in two or more languages, each with its language code.
 
     Args:
-        path: The file.
-        file: The file as params.yaml refers to it.
+        file: The file as params.yaml refers to it, perhaps in an archive.
         given_tags: The codes of source and target that the user gives, such as `de` and `en-GB`;
             None if the user gives none.
     """
-    chosen = choose_memory_languages(path, given_tags)
+    chosen = choose_memory_languages(file, given_tags)
     return OwnText(
         text=Text(license_and_citation="", format="tmx", both=file, languages=chosen.variants),
         languages=chosen.languages,

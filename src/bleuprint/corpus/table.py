@@ -1,14 +1,28 @@
-"""Read the columns of a table (.tsv), and tell which of them contain sentences in a language.
+"""Read the columns of a table, and tell which of them contain sentences in a language.
 
 table_columns.py chooses the source and the target column from them.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from typing import BinaryIO
 
-from bleuprint.corpus.download.archive import open_member
+from bleuprint.config.corpus_files import File
+from bleuprint.config.text_formats import TABLES_OF_RECORDS, Format
+from bleuprint.corpus.download.download import NO_DOWNLOADS, open_file
+from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.corpus.download.formats.parquet import parquet_records
+from bleuprint.corpus.download.formats.records import (
+    NumberedRecord,
+    Record,
+    column_names,
+    in_one_line,
+    json_records,
+    value_of,
+)
+from bleuprint.corpus.download.formats.tables import csv_rows
 from bleuprint.rules.language_id import likelihood
 from bleuprint.runtime.errors import UserError
 
@@ -101,32 +115,100 @@ def _has_letter(cell: str) -> bool:
     return any(character.isalpha() for character in cell)
 
 
-def read_columns(path: Path) -> list[Column]:
-    """Read the columns of a table (.tsv) from its first lines.
+def read_columns(file: File, text_format: Format) -> list[Column]:
+    """Read the columns of a table from its first lines.
 
     The shortest line determines the number of columns. Further cells of other lines, which may be
     notes, are ignored.
 
+    Args:
+        file: The file, one in inputs/.
+        text_format: Its format: tsv, csv, jsonl or parquet. In the latter two, the first cell of
+            each column is its name.
+
     Raises:
-        UserError: The file is empty, or a line has no tab.
+        UserError: The file is empty, or it has only one column.
     """
-    rows = []
-    # The empty tuple: the table is not inside an archive. It may be compressed, as .tsv.gz.
-    with open_member(path, str(path), ()) as stream:
-        for line in islice(stream, _LINES_READ):
-            text = line.decode("utf-8-sig", errors="replace")
-            rows.append(text.rstrip("\r\n").split("\t"))
+    with open_file(file, NO_DOWNLOADS) as stream:
+        rows = _read_rows(stream, file.name, text_format)
     if not rows:
-        raise UserError(f"{path}: the file is empty")
-    for line_number, row in enumerate(rows, 1):
-        if len(row) < 2:
-            raise UserError(
-                f"{path}:{line_number}: the line has no tab. A .tsv file contains one "
-                "sentence pair per line, with a tab between source and target"
-            )
+        raise UserError(f"{file.name}: the file is empty")
     column_count = min(len(row) for row in rows)
     columns = []
     for index in range(column_count):
         cells = [row[index] for row in rows]
         columns.append(Column(index + 1, cells))  # Columns are numbered from 1.
     return columns
+
+
+def _read_rows(stream: BinaryIO, name: str, text_format: Format) -> list[list[str]]:
+    """Read the first rows of a table.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+        text_format: The format of the table.
+
+    Returns:
+        The cells of each row. The first row may contain the names of the columns; it always does in
+        jsonl and parquet.
+
+    Raises:
+        UserError: A row has only one column.
+    """
+    if text_format in TABLES_OF_RECORDS:
+        records = json_records(stream, name)
+        if text_format == "parquet":
+            records = parquet_records(stream, name)
+        return _rows_of_records(list(islice(records, _LINES_READ)), name)
+    if text_format == "csv":
+        numbered_rows = csv_rows(stream, name)
+        separator = "comma, semicolon or tab"
+    else:
+        lines = enumerate(read_lines(stream, name), 1)
+        numbered_rows = ((number, line.split("\t")) for number, line in lines)
+        separator = "tab"
+    rows = []
+    for line_number, cells in islice(numbered_rows, _LINES_READ):
+        if len(cells) < 2:
+            raise UserError(
+                f"{name}:{line_number}: the line has no {separator}. A .{text_format} file "
+                f"contains one sentence pair per line, with a {separator} between source and target"
+            )
+        rows.append(cells)
+    return rows
+
+
+def _rows_of_records(records: Sequence[NumberedRecord], name: str) -> list[list[str]]:
+    """Return records as rows of a table, whose first row contains the names of the columns.
+
+    Values that are not text, such as numbers, become empty cells.
+
+    Args:
+        records: The first records of a file. The first one decides which columns there are.
+        name: The name of the file in messages.
+
+    Raises:
+        UserError: The first record has only one column.
+    """
+    if not records:
+        return []
+    columns = column_names(records[0].values)
+    if len(columns) < 2:
+        raise UserError(
+            f"{name}:{records[0].number}: the columns are {columns}, but source and target are "
+            "needed"
+        )
+    rows = [columns]
+    for record in records:
+        rows.append([_cell(record.values, column) for column in columns])
+    return rows
+
+
+def _cell(record: Record, column: str) -> str:
+    """Return the text of a record in a column; empty if it has no text there."""
+    try:
+        value = value_of(record, column)
+    except KeyError:
+        return ""
+    return in_one_line(value) if isinstance(value, str) else ""

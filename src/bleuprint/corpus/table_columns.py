@@ -1,6 +1,7 @@
 """Choose the two columns of a table that are source and target, by its header or by its text.
 
-`choose_columns` is the entry point. The command new-corpus calls it for .tsv files.
+`choose_columns` is the entry point. The command new-corpus calls it for .tsv, .csv, .jsonl and
+.parquet files.
 """
 
 import re
@@ -8,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bleuprint.config.corpus_files import File
+from bleuprint.config.text_formats import TABLES_OF_RECORDS, Format
 from bleuprint.corpus.table import SHOWN_CHARACTERS, Column, read_columns
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
@@ -39,15 +42,19 @@ class ChosenColumns:
 
 
 def choose_columns(
-    path: Path, given_columns: Sequence[str] | None, languages: Sequence[str] | None
+    file: File,
+    text_format: Format,
+    given_columns: Sequence[str] | None,
+    languages: Sequence[str] | None,
 ) -> ChosenColumns:
-    """Choose the columns of a table (.tsv) that contain the source and the target sentences.
+    """Choose the columns of a table that contain the source and the target sentences.
 
     The columns are those that the user names; otherwise those whose names in the first line say so,
     such as `source` or `German`; otherwise those whose cells look like sentences.
 
     Args:
-        path: The file.
+        file: The file of the table, one in inputs/.
+        text_format: The format of the table: tsv, csv, jsonl or parquet.
         given_columns: The source and the target column that the user names: two numbers from 1, or
             two names in the first line. None if the user names no columns.
         languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
@@ -55,7 +62,8 @@ def choose_columns(
     Raises:
         UserError: A column does not exist or is not text, or the choice is unclear.
     """
-    columns = read_columns(path)
+    path = Path(file.name)
+    columns = read_columns(file, text_format)
     header_languages = _header_languages(columns)
     if given_columns:
         source, target = [_find_column(path, columns, choice) for choice in given_columns]
@@ -68,6 +76,8 @@ def choose_columns(
         named_columns = _choose_by_header(path, columns, header_languages, languages)
         has_header = named_columns is not None
         source, target = named_columns or _choose_by_text(path, columns, languages)
+    # The columns of some formats always have names.
+    has_header |= text_format in TABLES_OF_RECORDS
     _check_choice(path, columns, source, target, has_header)
     return ChosenColumns(
         columns=_column_setting(columns, source, target, has_header),

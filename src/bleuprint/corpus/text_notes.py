@@ -24,7 +24,7 @@ from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, Form
 # The number of pairs that are read of each text: notes must not take as long as a stage.
 _MAX_PAIRS = 2000
 # The formats in which pair n of a text is line n of its files.
-_LINE_FORMATS = ("plain", "tsv")
+_LINE_FORMATS = ("plain", "tsv", "moses")
 
 
 class PairForms:

@@ -15,9 +15,10 @@ _UNPACK_COMMANDS = {
     b"\x1f\x8b": "gzip -dc < OLD > NEW, or rename it so that its name ends in .gz",
     b"BZh": "bzip2 -dc < OLD > NEW, or rename it so that its name ends in .bz2",
     b"\xfd7zXZ\0": "xz -dc < OLD > NEW, or rename it so that its name ends in .xz",
-    b"\x28\xb5\x2f\xfd": "zstd -dc < OLD > NEW",
+    b"\x28\xb5\x2f\xfd": "zstd -dc < OLD > NEW, or rename it so that its name ends in .zst",
     b"PK\3\4": "python -m zipfile -e OLD FOLDER",
 }
+_PARQUET_MARK = b"PAR1"
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 # How many bytes a message shows before and after a byte that is not UTF-8.
@@ -59,15 +60,18 @@ def decode_line(
 
 
 def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
-    """Raise UserError if line 1 or 2 shows that the file is compressed, UTF-16, or of an old Mac.
+    """Raise UserError if line 1 or 2 shows that a file is packed, UTF-16, or of an old Mac.
 
-    The second line is checked, too, since the first line of a file in UTF-16 may be empty.
+    A Parquet file is recognized, too. The second line is checked, since the first line of a file in
+    UTF-16 may be empty.
 
     Args:
         line: The bytes of the line.
         file: The file, for messages.
         number: The number of the line, 1 or 2.
     """
+    if line.startswith(_PARQUET_MARK):
+        raise UserError(f"{file}: not UTF-8: the file is Parquet. In a corpus, set format: parquet")
     for first_bytes, command in _UNPACK_COMMANDS.items():
         if line.startswith(first_bytes):
             raise UserError(f"{file}: not UTF-8: the file is compressed. Unpack it: {command}")
@@ -79,7 +83,8 @@ def _check_first_lines(line: bytes, file: Path | str, number: int) -> None:
     if is_only_line and b"\r" in line:
         command = r"tr '\r' '\n' < OLD > NEW"
         raise UserError(
-            f"{file}: its lines end in \\r alone, as on old Macs. Convert the file: {command}"
+            f"{file}: its lines end in \\r alone, as on old Macs. In a corpus, set line_ends: cr. "
+            f"Elsewhere, convert the file: {command}"
         )
 
 

@@ -25,13 +25,19 @@ from archives import (
     tar_entry,
     tgz,
     zip_archive,
+    zstd_compress,
 )
 from bleuprint.corpus.download import archive
 from bleuprint.corpus.download.archive import open_member
 from bleuprint.runtime.errors import UserError
 
 # How the single file of this name is compressed.
-COMPRESS = {"t.gz": gzip.compress, "t.bz2": bz2.compress, "t.xz": lzma.compress}
+COMPRESS = {
+    "t.gz": gzip.compress,
+    "t.bz2": bz2.compress,
+    "t.xz": lzma.compress,
+    "t.zst": zstd_compress,
+}
 
 
 @pytest.mark.parametrize("archive_name", ARCHIVE_NAMES)
@@ -55,7 +61,7 @@ def test_zip_files_with_other_compression_methods_are_read(compression):
 
 
 def compressed_in_three_streams(name):
-    """Return the compressed TEXT as pbzip2, pigz, pixz and cat write it: in several streams."""
+    """Return the compressed TEXT as pbzip2, pigz, pixz, pzstd and cat write it: in streams."""
     compress = COMPRESS[name]
     return compress(TEXT[:9]) + compress(b"") + compress(TEXT[9:])
 
@@ -67,6 +73,8 @@ SINGLE_FILES = [
     pytest.param("t.gz", compressed_in_three_streams("t.gz"), id="gzip in three streams"),
     pytest.param("t.bz2", compressed_in_three_streams("t.bz2"), id="bzip2 in three streams"),
     pytest.param("t.xz", compressed_in_three_streams("t.xz"), id="xz in three streams"),
+    pytest.param("t.zst", zstd_compress(TEXT), id="Zstandard"),
+    pytest.param("t.zst", compressed_in_three_streams("t.zst"), id="Zstandard in three frames"),
     pytest.param("t.de", TEXT, id="not compressed"),
     pytest.param("t.gzip", TEXT, id="not compressed, name ends in .gzip"),
     pytest.param("t.gz.txt", TEXT, id="not compressed, name contains .gz"),
@@ -204,7 +212,8 @@ def test_the_error_for_a_missing_member_names_the_archive_in_an_archive(inner_na
 def test_an_archive_without_archive_member_in_the_settings_is_refused(archive_name):
     message = read_error(archive_name, archive_of_files(archive_name))
 
-    assert message == f"{archive_name}: this is an archive. Name a file in it by archive_member"
+    start = f"{archive_name}: this is an archive. Name a file in it by archive_member. If "
+    assert message.startswith(start)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +292,8 @@ def test_damage_after_the_first_stream_of_a_compressed_file_is_refused(name, dam
     assert message.startswith(f"{name}: cannot be unpacked")
 
 
-@pytest.mark.parametrize("name", COMPRESS)
+# A .zst file has no padding.
+@pytest.mark.parametrize("name", ["t.gz", "t.bz2", "t.xz"])
 @pytest.mark.parametrize(
     "padding", [pytest.param(bytes(4), id="4 bytes"), pytest.param(bytes(1 << 19), id="512 KiB")]
 )

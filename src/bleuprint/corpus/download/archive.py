@@ -1,7 +1,8 @@
 """Reads one file of an archive, or of an archive inside an archive, as a stream.
 
-`open_member` is the entry point. It writes no file, so the names in an archive cannot overwrite
-anything. fetch.py compares a file with its SHA-256 before it is opened here.
+`open_member` is the entry point, and `member_names` lists the files of an archive. No file is
+written, so the names in an archive cannot overwrite anything. fetch.py compares a file with its
+SHA-256 before it is opened here.
 """
 
 import bz2
@@ -16,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TypeAlias
@@ -57,7 +59,7 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
     """Open a file, or a file inside an archive, and decompress it while it is read.
 
     The extension decides how a file is unpacked: .tar, .tar.gz, .tgz, .tar.bz2, .tar.xz and .zip
-    are archives; .gz, .bz2 and .xz are decompressed; any other file is read unchanged.
+    are archives; .gz, .bz2, .xz and .zst are decompressed; any other file is read unchanged.
 
     Args:
         path: The file on this machine.
@@ -68,31 +70,100 @@ def open_member(path: Path, name: str, member: Sequence[str]) -> Iterator[Binary
             the wanted file itself.
 
     Yields:
-        A stream of the unpacked bytes. It cannot seek, and reading it may also raise UserError.
+        A stream of the unpacked bytes. It can seek only if the file is not packed. Reading it may
+        also raise UserError.
 
     Raises:
         UserError: The file is damaged, or it does not contain the member.
     """
     with path.open("rb") as disk_file:
-        file: IO[bytes] = disk_file
-        # How messages name the opened file: `news.zip!train.tar!train.de`.
-        shown_name = name
-        # The last part of this name, `train.de`. Its extension says how the file is packed.
-        file_name = name
-        for member_name in member:
-            with _unpacking_errors(shown_name):
-                file = _open_archive_member(file, file_name, shown_name, member_name)
-            shown_name = f"{shown_name}!{member_name}"
-            file_name = member_name
-        if _extension(file_name, _ARCHIVE_EXTENSIONS) is not None:
+        opened = _open_in_archives(disk_file, name, member)
+        if is_archive(opened.file_name):
             raise UserError(
-                f"{shown_name}: this is an archive. Name a file in it by archive_member"
+                f"{opened.shown_name}: this is an archive. Name a file in it by archive_member. If "
+                "it contains a file per language, set format: moses, and both"
             )
-        compression = _extension(file_name, _OPENERS)
+        file = opened.file
+        compression = _extension(opened.file_name, _OPENERS)
         if compression is not None:
-            with _unpacking_errors(shown_name):
+            with _unpacking_errors(opened.shown_name):
                 file = _OPENERS[compression](file)
-        yield io.BufferedReader(_UnpackedFile(file, shown_name), _BLOCK_BYTES)
+        unpacked = _UnpackedFile(file, opened.shown_name, can_seek=file is disk_file)
+        yield io.BufferedReader(unpacked, _BLOCK_BYTES)
+
+
+def member_names(path: Path, name: str, member: Sequence[str] = ()) -> list[str]:
+    """List the files in an archive, without folders and links, in their order.
+
+    Args:
+        path: The archive on this machine.
+        name: The name or URL under which the archive was published, such as `news.zip`.
+        member: The name of an archive inside the archive, if this one is listed; see `open_member`.
+
+    Raises:
+        UserError: The file is damaged, or it is not an archive.
+    """
+    with path.open("rb") as disk_file:
+        opened = _open_in_archives(disk_file, name, member)
+        extension = _extension(opened.file_name, _ARCHIVE_EXTENSIONS)
+        if extension is None:
+            raise UserError(f"{opened.shown_name}: not an archive ({_listed_extensions()})")
+        with _unpacking_errors(opened.shown_name):
+            if extension == ".zip":
+                entries = zipfile.ZipFile(opened.file).infolist()
+                return [entry.filename for entry in entries if not entry.is_dir()]
+            # Closed with `disk_file`.
+            tar = tarfile.open(fileobj=opened.file, mode=_TAR_MODES[extension])  # noqa: SIM115
+            return [entry.name for entry in tar if entry.isreg()]
+
+
+def is_archive(name: str) -> bool:
+    """Return whether a file is an archive, by the extension of its name or URL."""
+    return _extension(name, _ARCHIVE_EXTENSIONS) is not None
+
+
+def without_compression(name: str) -> str:
+    """Return a name or URL in lower case, without a query and without an extension such as .gz."""
+    without_query = name.lower().partition("?")[0]
+    compression = _extension(without_query, _OPENERS)
+    return without_query.removesuffix(compression or "")
+
+
+@dataclass(frozen=True)
+class _OpenedFile:
+    """A file that may be inside an archive; it is not decompressed yet.
+
+    Attributes:
+        file: The bytes of the file.
+        file_name: The name of the file, without the archives. Its extension says how it is packed.
+        shown_name: How messages name the file, with its archives: `news.zip!train.tar!train.de`.
+    """
+
+    file: IO[bytes]
+    file_name: str
+    shown_name: str
+
+
+def _open_in_archives(disk_file: IO[bytes], name: str, member: Sequence[str]) -> _OpenedFile:
+    """Open a file inside an archive, or inside an archive in an archive.
+
+    Args:
+        disk_file: The file on this machine, the outermost archive.
+        name: The name or URL under which it was published.
+        member: The name of the file in the archive; see `open_member`.
+
+    Raises:
+        UserError: An archive is damaged, or does not contain the member.
+    """
+    file = disk_file
+    file_name = name
+    shown_name = name
+    for member_name in member:
+        with _unpacking_errors(shown_name):
+            file = _open_archive_member(file, file_name, shown_name, member_name)
+        shown_name = f"{shown_name}!{member_name}"
+        file_name = member_name
+    return _OpenedFile(file, file_name, shown_name)
 
 
 @contextmanager
@@ -119,19 +190,42 @@ def _unpacking_errors(shown_name: str) -> Iterator[None]:
 class _UnpackedFile(io.RawIOBase):
     """The bytes of an unpacked file, whose errors are reported under the file's name."""
 
-    def __init__(self, file: IO[bytes], shown_name: str) -> None:
+    def __init__(self, file: IO[bytes], shown_name: str, can_seek: bool) -> None:
         """Wrap a file.
 
         Args:
             file: The unpacked bytes.
             shown_name: The name of the file in error messages.
+            can_seek: Whether the file can jump to any position at once, as a file on the disk.
         """
         self._file = file
         self._shown_name = shown_name
+        self._can_seek = can_seek
 
     def readable(self) -> bool:
         """Return True; io.BufferedReader asks."""
         return True
+
+    def seekable(self) -> bool:
+        """Return whether the file can jump to any position."""
+        return self._can_seek
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Jump to a position, as every file of Python does.
+
+        Args:
+            offset: The position in bytes, relative to the place that `whence` names.
+            whence: The start of the file, its current position or its end: io.SEEK_SET, ...
+
+        Returns:
+            The new position from the start.
+
+        Raises:
+            UnsupportedOperation: The file is packed, so it can only be read from start to end.
+        """
+        if not self._can_seek:
+            raise io.UnsupportedOperation("a packed file cannot seek")
+        return self._file.seek(offset, whence)
 
     def readinto(self, buffer: Buffer) -> int:
         """Read bytes into a buffer. Python's buffered streams call this method.
@@ -215,11 +309,24 @@ class _ConcatenatedStreams(io.RawIOBase):
         return packed
 
 
+def _open_zstandard(file: IO[bytes]) -> Any:
+    """Open a .zst file, which may consist of several compressed frames.
+
+    Returns:
+        A file of Arrow. Its method `read` raises OSError if the file is damaged or cut short.
+    """
+    # Imported here: loading Arrow takes a tenth of a second, and few files are .zst.
+    from pyarrow import CompressedInputStream, PythonFile
+
+    return CompressedInputStream(PythonFile(file, mode="r"), "zstd")
+
+
 # How a compressed file is opened, by its extension.
 _OPENERS: dict[str, Callable[[Any], Any]] = {
     ".gz": gzip.open,
     ".bz2": partial(_ConcatenatedStreams, new_decompressor=bz2.BZ2Decompressor),
     ".xz": partial(_ConcatenatedStreams, new_decompressor=lzma.LZMADecompressor),
+    ".zst": _open_zstandard,
 }
 
 
@@ -240,10 +347,9 @@ def _open_archive_member(
     """
     extension = _extension(archive_name, _ARCHIVE_EXTENSIONS)
     if extension is None:
-        known = ", ".join(_ARCHIVE_EXTENSIONS)
         raise UserError(
-            f"{shown_name}: not an archive ({known}), but archive_member names the file "
-            f"{member_name} in it"
+            f"{shown_name}: not an archive ({_listed_extensions()}), but archive_member names the "
+            f"file {member_name} in it"
         )
     if extension == ".zip":
         return _open_zip_member(file, shown_name, member_name)
@@ -326,6 +432,11 @@ def _missing_member(shown_name: str, wanted: str, names: Sequence[str]) -> UserE
     return UserError(
         f"{shown_name}: this archive contains no file {wanted}. First names in it: {first_names}"
     )
+
+
+def _listed_extensions() -> str:
+    """List the extensions of archives for a message."""
+    return ", ".join(_ARCHIVE_EXTENSIONS)
 
 
 def _relative_name(member_name: str) -> str:

@@ -8,7 +8,7 @@ purposes, such as the notes of `bleuprint check`.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -16,11 +16,14 @@ from random import Random
 from typing import BinaryIO, NamedTuple
 
 from bleuprint.config import paths
-from bleuprint.config.corpus_files import EMBEDDED, File, Files, Text, settings_key
+from bleuprint.config.corpus_files import File, Files, Text, settings_key
+from bleuprint.config.embedded_texts import EMBEDDED
 from bleuprint.corpus import phrasebook, toy_tasks
-from bleuprint.corpus.download.archive import open_member
+from bleuprint.corpus.download.archive import member_names, open_member
 from bleuprint.corpus.download.fetch import Downloads, fetch
 from bleuprint.corpus.download.formats import read_text
+from bleuprint.corpus.download.formats.moses import side_members
+from bleuprint.corpus.download.line_ends import with_line_feeds
 from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder, write_text
@@ -28,6 +31,9 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.progress import Progress
 from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import BLOCK_PAIRS, Pair, PairWriter, TextFolder, encode_pairs
+
+# For a user's files in inputs/, which are not downloaded.
+NO_DOWNLOADS = Downloads(mirror=None, store=Path(), lock=None)
 
 
 class Sample(NamedTuple):
@@ -303,11 +309,14 @@ class _TextReader:
         """
         self.document_ids.clear()
         try:
+            text = self.text
+            if text.format == "moses":
+                text = _plain_text_of_archive(text, self.languages, self.downloads)
             with ExitStack() as opened:
                 streams = []
-                for file in self.text.files:
-                    streams.append(opened.enter_context(_open(file, self.downloads)))
-                yield from read_text(self.text, streams, self.languages, counts, self.document_ids)
+                for file in text.files:
+                    streams.append(opened.enter_context(open_file(file, self.downloads)))
+                yield from read_text(text, streams, self.languages, counts, self.document_ids)
         except UserError as error:
             # How to download the files again, if nothing has shown that they arrived undamaged.
             hint = self.downloads.unchecked_hint(self.text.files)
@@ -330,7 +339,7 @@ def read_text_pairs(
             counted.
     """
     if downloads is None:
-        downloads = Downloads(mirror=None, store=Path(), lock=None)
+        downloads = NO_DOWNLOADS
     if counts is None:
         counts = SetCounts()
     return _TextReader("", text, languages, downloads).pairs(counts)
@@ -363,8 +372,33 @@ def draw_sample(pairs: Iterator[Pair], sample: Sample, counts: SetCounts) -> lis
     return reservoir
 
 
+def _plain_text_of_archive(text: Text, languages: tuple[str, str], downloads: Downloads) -> Text:
+    """Return an archive with a file per language as a plain text: with a source and a target file.
+
+    Args:
+        text: The settings of the text, whose format is moses.
+        languages: The codes of source and target, which are the ends of the files' names.
+        downloads: Where the archive is downloaded from.
+
+    Raises:
+        UserError: The archive is damaged, or lacks a file in one of the languages.
+    """
+    archive = text.both
+    assert archive is not None
+    path = fetch(archive, downloads)
+    members = member_names(path, archive.address, archive.archive_member)
+    source_name, target_name = side_members(members, languages, archive.name)
+    return replace(
+        text,
+        format="plain",
+        both=None,
+        source=replace(archive, archive_member=(*archive.archive_member, source_name)),
+        target=replace(archive, archive_member=(*archive.archive_member, target_name)),
+    )
+
+
 @contextmanager
-def _open(file: File, downloads: Downloads) -> Iterator[BinaryIO]:
+def open_file(file: File, downloads: Downloads) -> Iterator[BinaryIO]:
     """Open a file of a corpus for reading, after downloading and unpacking it.
 
     Some small corpora are part of the program; their sentences are read as if from a file.
@@ -380,11 +414,9 @@ def _open(file: File, downloads: Downloads) -> Iterator[BinaryIO]:
         lines = [f"{sentence}\n" for sentence in _embedded_sentences(file.url)]
         yield BytesIO("".join(lines).encode())
         return
-    # The extension of the published name says how the file is packed.
-    published_name = file.url or file.path or ""
     path = fetch(file, downloads)
-    with open_member(path, published_name, file.archive_member) as stream:
-        yield stream
+    with open_member(path, file.address, file.archive_member) as stream:
+        yield stream if file.line_ends is None else with_line_feeds(stream)
 
 
 def _embedded_sentences(url: str) -> Iterable[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from bleuprint.config.corpus_files import EMBEDDED, Files
+from bleuprint.config.corpus_files import Files
+from bleuprint.config.embedded_texts import EMBEDDED
 from bleuprint.config.paths import corpus_folder
 from bleuprint.corpus.misalignment import describe_misfits
 from bleuprint.corpus.set_findings import SetFindings

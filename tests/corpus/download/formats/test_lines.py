@@ -116,7 +116,7 @@ def test_a_file_with_the_line_ends_of_old_macs_is_an_error_with_a_command():
 
     assert message == (
         r"inputs/both: its lines end in \r alone, as on old Macs. "
-        r"Convert the file: tr '\r' '\n' < OLD > NEW"
+        r"In a corpus, set line_ends: cr. Elsewhere, convert the file: tr '\r' '\n' < OLD > NEW"
     )
 
 

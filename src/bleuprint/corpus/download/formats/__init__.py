@@ -5,8 +5,11 @@ aligned in memory. A malformed file, or files that are not parallel, raise an er
 and line. Readers drop only complete pairs, and count them by a rule:
 
 - `metadata`: a line about a talk, in both files of ted-tags;
-- `one_language`: a unit of a TMX file that lacks one of the two languages;
+- `one_language`: a unit of a TMX file that lacks one of the two languages, or a row of jsonl or
+  parquet with a null;
 - `1-0` and `0-1`: a sentence of `documents` without a translation.
+
+Texts of the format moses, an archive, are read as plain: see download.py.
 
 To add a format, write a reader and call it in `_read_by_format`.
 """
@@ -18,6 +21,7 @@ from bleuprint.config.corpus_files import Text
 from bleuprint.corpus.download.formats.documents import read_documents
 from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read_tsv
 from bleuprint.corpus.download.formats.sgml import read_segments
+from bleuprint.corpus.download.formats.tables import read_table
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
 from bleuprint.corpus.download.formats.tmx import read_tmx
 from bleuprint.corpus.download.formats.wmt_xml import read_wmt_xml
@@ -98,14 +102,15 @@ def _read_by_format(
         case "tsv":
             assert text.columns is not None
             pairs = read_tsv(streams[0], names[0], text.columns)
+        case "csv" | "jsonl" | "parquet":
+            pairs = read_table(text, streams[0], languages, counts)
         case "tmx":
             pairs = read_tmx(streams[0], names[0], text.languages or languages, counts)
         case "ted-tags":
             pairs = read_ted_tags(streams, names, counts)
-        case "sgml":
-            pairs = read_segments(streams, names, documents, has_entities=False)
-        case "ted-xml":
-            pairs = read_segments(streams, names, documents, has_entities=True)
+        case "sgml" | "ted-xml":
+            has_entities = text.format == "ted-xml"
+            pairs = read_segments(streams, names, documents, has_entities=has_entities)
         case "wmt-xml":
             pairs = read_wmt_xml(streams[0], names[0], text.reference, documents)
     return pairs

@@ -121,11 +121,28 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
         UserError: A line, or the first line, lacks a column.
     """
     numbered_lines = enumerate(read_lines(stream, name), 1)
+    rows = ((line_number, line.split("\t")) for line_number, line in numbered_lines)
+    yield from pairs_of_rows(rows, name, columns)
+
+
+def pairs_of_rows(
+    rows: Iterator[tuple[int, list[str]]], name: str, columns: tuple[int | str, int | str]
+) -> Iterator[Pair]:
+    """Yield the sentence pairs in the rows of a table.
+
+    Args:
+        rows: The rows: the number of the first line and the cells of each.
+        name: The name of the file in messages.
+        columns: The source and the target column: their numbers, from 1, or their names in the
+            first row. With a name, the first row is a header, not a pair.
+
+    Raises:
+        UserError: A row, or the first row, lacks a column.
+    """
     has_header = any(isinstance(column, str) for column in columns)
     header: list[str] = []
     if has_header:
-        _, first_line = next(numbered_lines, (1, ""))  # An empty file has an empty header.
-        header = first_line.split("\t")
+        _, header = next(rows, (1, [""]))  # An empty file has an empty header.
     column_numbers = []
     for column in columns:
         if isinstance(column, str):
@@ -133,15 +150,14 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
         else:
             column_numbers.append(column)
     source_column, target_column = column_numbers
-    for line_number, line in numbered_lines:
-        fields = line.split("\t")
-        if len(fields) < max(column_numbers):
+    for line_number, cells in rows:
+        if len(cells) < max(column_numbers):
             raise UserError(
-                f"{name}:{line_number}: the line has {counted(len(fields), 'column')}, but columns "
+                f"{name}:{line_number}: the line has {counted(len(cells), 'column')}, but columns "
                 f"{source_column} and {target_column} are needed"
             )
         # Columns are numbered from 1, list elements from 0.
-        yield Pair(source=fields[source_column - 1], target=fields[target_column - 1])
+        yield Pair(source=cells[source_column - 1], target=cells[target_column - 1])
 
 
 def _column_number(column: str, header: Sequence[str], name: str) -> int:

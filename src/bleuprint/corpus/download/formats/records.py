@@ -1,0 +1,257 @@
+r"""The format jsonl, and what it shares with parquet: records, whose columns have names.
+
+A column may be nested: `translation.de` names the text in `{"translation": {"de": "Ja"}}`, the form
+of translation data sets on Hugging Face. A record whose source or target is null is dropped, and
+counted as `one_language`. A text may contain line breaks, but a sentence may not: white space with
+a \n in it becomes a space.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple
+
+from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.corpus.steps.filter_stats import SetCounts
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.wording import list_first
+from bleuprint.text.language_codes import tags_of_language
+from bleuprint.text.parallel import Pair
+
+# White space with a line break in it.
+_LINE_BREAK = re.compile(r"[ \t\r]*\n[ \t\r\n]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# The number of columns, and of characters of a value, that a message shows.
+_LISTED_COLUMNS = 12
+_SHOWN_CHARACTERS = 40
+
+Record = Mapping[str, Any]
+
+
+class NumberedRecord(NamedTuple):
+    """A row of a .jsonl or .parquet file.
+
+    Attributes:
+        number: The number of the row, from 1; of a .jsonl file that of the line.
+        values: The values by column.
+    """
+
+    number: int
+    values: Record
+
+
+def read_json_lines(
+    stream: BinaryIO,
+    name: str,
+    columns: tuple[str, str] | None,
+    languages: tuple[str, str],
+    counts: SetCounts,
+) -> Iterator[Pair]:
+    """Read the sentence pairs of a .jsonl file, which has a JSON object per line.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+        columns: The names of the source and the target column. None for those that are named after
+            the languages.
+        languages: The codes of source and target.
+        counts: Statistics to which pairs with a null are added as dropped.
+
+    Raises:
+        UserError: A line is not a JSON object, or lacks a column, or a value is not text.
+    """
+    records = json_records(stream, name)
+    first = next(records, None)
+    if first is None:
+        return
+    if columns is None:
+        location = f"{name}:{first.number}"
+        columns = columns_by_language(column_names(first.values), languages, location)
+    yield from pairs_of_records(chain([first], records), name, columns, counts)
+
+
+def json_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:
+    """Yield the records of a .jsonl file. Blank lines are skipped.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+
+    Raises:
+        UserError: A line is not a JSON object.
+    """
+    for number, line in enumerate(read_lines(stream, name), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UserError(
+                f"{name}:{number}: not JSON: {error}. A .jsonl file has one JSON object per line"
+            ) from None
+        if not isinstance(record, dict):
+            raise UserError(
+                f"{name}:{number}: the line is {_shown(record)}, not a JSON object. Write pairs as "
+                'objects: {"de": "Ja", "en": "Yes"}'
+            )
+        yield NumberedRecord(number, record)
+
+
+def pairs_of_records(
+    records: Iterator[NumberedRecord], name: str, columns: tuple[str, str], counts: SetCounts
+) -> Iterator[Pair]:
+    """Yield the sentence pairs of records.
+
+    Args:
+        records: The records of a file.
+        name: The name of the file in messages.
+        columns: The names of the source and the target column.
+        counts: Statistics to which pairs with a null are added as dropped.
+    """
+    source_column, target_column = columns
+    for number, record in records:
+        location = f"{name}:{number}"
+        source = text_of(record, source_column, location)
+        target = text_of(record, target_column, location)
+        if source is None or target is None:
+            counts.count_dropped("one_language")
+        else:
+            yield Pair(source, target)
+
+
+def text_of(record: Record, column: str, location: str) -> str | None:
+    """Return the text of a record in a column, without line breaks; None for a null.
+
+    Args:
+        record: The record, or an object in it.
+        column: The name of the column. `translation.de` is the column `de` of the object
+            `translation`.
+        location: The file and the row, for messages.
+
+    Raises:
+        UserError: The record has no such column, or the value is not text.
+    """
+    try:
+        value = value_of(record, column)
+    except KeyError:
+        raise missing_column(column, column_names(record), location) from None
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise UserError(f"{location}: column {column!r} contains {_shown(value)}, not text")
+    if _SURROGATE.search(value):
+        raise UserError(
+            f"{location}: column {column!r} contains half of a surrogate pair, such as \\ud83d, "
+            "which is not a character. Remove it"
+        )
+    return in_one_line(value)
+
+
+def value_of(record: Record, column: str) -> Any:
+    """Return the value of a record in a column; None for a null, also in place of an object.
+
+    Args:
+        record: The record.
+        column: The name of the column. `translation.de` is the column `de` of the object
+            `translation`; but a column with a dot in its own name is preferred.
+
+    Raises:
+        KeyError: The record has no such column.
+    """
+    value: Any = record
+    remaining_name = column
+    while remaining_name and value is not None:
+        if not isinstance(value, Mapping):
+            raise KeyError(column)
+        has_whole_name = remaining_name in value
+        key = remaining_name if has_whole_name else remaining_name.partition(".")[0]
+        value = value[key]
+        # Without the key and the dot after it.
+        remaining_name = remaining_name[len(key) + 1 :]
+    return value
+
+
+def column_names(record: Record, prefix: str = "") -> list[str]:
+    """Return the names of a record's columns. A column in an object is named OBJECT.COLUMN.
+
+    Args:
+        record: The record, or an object in it.
+        prefix: The names of the outer objects, such as `translation.`; empty for a record.
+    """
+    names = []
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            names += column_names(value, prefix=f"{name}.")
+        else:
+            names.append(name)
+    return names
+
+
+def columns_by_language(
+    names: Sequence[str], languages: tuple[str, str], location: str
+) -> tuple[str, str]:
+    """Find the columns that are named after the source and the target language.
+
+    The language is the last part of the name: `de` and `translation.de` are in German.
+
+    Args:
+        names: The names of all columns.
+        languages: The codes of source and target.
+        location: Where the names are written, for messages.
+
+    Raises:
+        UserError: No column, or more than one, is named after a language.
+    """
+    # The last part of each name, with the columns that have it.
+    columns_by_part: dict[str, list[str]] = {}
+    for name in names:
+        columns_by_part.setdefault(name.strip().rpartition(".")[2], []).append(name)
+    chosen = []
+    for language in languages:
+        matching = []
+        for part in tags_of_language(columns_by_part, language):
+            matching += columns_by_part[part]
+        if len(matching) > 1:
+            # A data set of Hugging Face may have a column `id` beside `translation.id`, Indonesian.
+            matching = [name for name in matching if name.startswith("translation.")] or matching
+        if len(matching) != 1:
+            count = f"{len(matching)} columns are" if matching else "no column is"
+            raise UserError(
+                f"{location}: {count} named after the language {language}. Name source and "
+                f"target, such as columns: [text_{languages[0]}, text_{languages[1]}]. Columns: "
+                f"{listed_columns(names)}"
+            )
+        chosen.append(matching[0])
+    source, target = chosen
+    return source, target
+
+
+def missing_column(column: str, names: Sequence[str], location: str) -> UserError:
+    """Return the error for a column that a row or a file does not have.
+
+    Args:
+        column: The name of the missing column.
+        names: The names of the columns that exist.
+        location: The file, perhaps with the row.
+    """
+    return UserError(f"{location}: no column is named {column!r}. Columns: {listed_columns(names)}")
+
+
+def listed_columns(names: Sequence[str]) -> str:
+    """List the columns of a table for a message."""
+    return list_first([repr(name) for name in names], _LISTED_COLUMNS) if names else "none"
+
+
+def _shown(value: Any) -> str:
+    """Return the start of a JSON value for a message."""
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def in_one_line(cell: str) -> str:
+    """Return the text of a cell with a space in place of each line break in it."""
+    if "\n" not in cell:
+        return cell
+    return _LINE_BREAK.sub(" ", cell).strip(" ")

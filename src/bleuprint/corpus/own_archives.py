@@ -1,0 +1,127 @@
+"""Find the parallel text in a user's archive: a file per language, or one table or memory.
+
+The command new-corpus calls `find_table` and `archive_languages` for .zip and .tar files.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from bleuprint.config.corpus_files import File
+from bleuprint.config.text_formats import format_of_name
+from bleuprint.corpus.download.archive import member_names
+from bleuprint.corpus.download.formats.moses import listed_members, side_members, texts_by_stem
+from bleuprint.corpus.file_languages import (
+    Languages,
+    check_two_languages,
+    example_languages,
+    languages_of_one_file,
+)
+from bleuprint.runtime.errors import UserError
+from bleuprint.text.language_codes import is_listed, language_code
+
+
+def find_table(archive: File) -> File | None:
+    """Find the table or translation memory in an archive.
+
+    Args:
+        archive: The archive, a file in inputs/.
+
+    Returns:
+        The file in the archive; None if the archive contains neither tables nor memories.
+
+    Raises:
+        UserError: The archive is damaged, or contains more than one.
+    """
+    tables = [name for name in _members(archive) if format_of_name(name) is not None]
+    if not tables:
+        return None
+    if len(tables) > 1:
+        raise UserError(
+            f"{archive.name}: the archive contains {len(tables)} tables or translation memories: "
+            f"{listed_members(tables)}. Unpack it, and name one of them: "
+            f"python -m zipfile -e {archive.address} inputs"
+        )
+    return replace(archive, archive_member=(tables[0],))
+
+
+def archive_languages(
+    archive: File, given_languages: Sequence[str] | None
+) -> tuple[Languages, str]:
+    """Choose the source and the target language of an archive with a text file per language.
+
+    The languages are those that the user names; otherwise those in the name of the archive;
+    otherwise the only two in which the archive has a text.
+
+    Args:
+        archive: The archive, a file in inputs/.
+        given_languages: The codes of source and target that the user names, or None.
+
+    Returns:
+        The codes of source and target, and a line for the user that says which files were chosen.
+
+    Raises:
+        UserError: The archive is damaged, or the choice is unclear.
+    """
+    members = _members(archive)
+    languages = given_languages or _languages_of_members(archive, members)
+    source, target = check_two_languages([Path(archive.name)], *languages)
+    source_file, target_file = side_members(members, (source, target), archive.name)
+    about = f"{archive.name}: source is {source_file}, target is {target_file}"
+    return (source, target), about
+
+
+def _members(archive: File) -> list[str]:
+    """Return the names of the files in an archive."""
+    return member_names(Path(archive.address), archive.address)
+
+
+def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, str]:
+    """Choose the languages of an archive by the names of its files.
+
+    Args:
+        archive: The archive, for messages; its name may contain both languages, too.
+        members: The names of the files in the archive.
+
+    Raises:
+        UserError: The archive has no text in two languages, or texts in more than two.
+    """
+    languages_by_stem: dict[str, list[str]] = {}
+    for stem, texts in texts_by_stem(members).items():
+        languages = [language for language in texts if _is_language(language, stem)]
+        if len(languages) > 1:
+            languages_by_stem[stem] = languages
+    if not languages_by_stem:
+        raise UserError(
+            f"{archive.name}: no two files are named alike and end in a language each, such as "
+            f"x.de and x.en. The archive contains {listed_members(members)}"
+        )
+    # Each language once, in the order of the files.
+    all_languages = dict[str, None]()
+    for languages in languages_by_stem.values():
+        all_languages.update(dict.fromkeys(map(language_code, languages)))
+    languages_in_name = languages_of_one_file(Path(archive.name))
+    if languages_in_name and set(languages_in_name) <= set(all_languages):
+        return languages_in_name
+    if len(all_languages) > 2:
+        raise UserError(
+            f"{archive.name}: the archive has texts in {', '.join(all_languages)}. Name two "
+            f"languages, such as: --languages {example_languages(list(all_languages))}"
+        )
+    first, second = all_languages
+    # OPUS writes the order of the languages before them: NAME.de-en.en is a text of de-en.
+    for stem, languages in languages_by_stem.items():
+        if stem.endswith(f"{languages[1]}-{languages[0]}"):
+            return second, first
+    return first, second
+
+
+def _is_language(name_end: str, stem: str) -> bool:
+    """Return whether the last part of a file's name is a language.
+
+    Args:
+        name_end: The last part, such as `de`, or `ids` for a file that is not a text.
+        stem: The name without this part. `NAME.en-nso` shows that `nso` is a language, too.
+    """
+    pair = PurePosixPath(stem).name.rpartition(".")[2]
+    return is_listed(name_end) or name_end in pair.split("-")
