@@ -15,7 +15,9 @@ from bleuprint.config.text_formats import (
     TABLES,
     TABLES_OF_RECORDS,
     TWO_SIDED,
+    Column,
     Format,
+    PairScore,
     format_of_name,
 )
 from bleuprint.runtime.environment import NETRC_ADVICE
@@ -29,8 +31,6 @@ SIDES = ("source", "target", "both")
 # The keys by which a text has a name in place of files; named_texts.py replaces them.
 NAMES_OF_TEXTS = ("sacrebleu", "opus", "huggingface")
 
-# A column of a table: its number from 1, or its name in the first line of the file.
-Column = Annotated[int, Ge(1)] | Annotated[str, StringConstraints(min_length=1)]
 # The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
 LanguageTag = Annotated[str, StringConstraints(pattern=MEMORY_LANGUAGE_TAG)]
 
@@ -157,6 +157,8 @@ class Text:
             Pairs stay in their order.
         tag: A word that is put before each source of a text that a system translates.
         repeat: How many times a training text is taken.
+        score: A column of a table with a score of each pair; pairs of a training text with a lower
+            score than its `min` are dropped.
         reference: The translator whose references are taken from a wmt-xml file. It may be omitted
             if the file has one translator.
     """
@@ -173,6 +175,7 @@ class Text:
     tag: str | None = None
     repeat: Annotated[int, Ge(1)] | None = None
     reference: str | None = None
+    score: PairScore | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError if the files or settings of the text do not fit its format.
@@ -249,6 +252,8 @@ class Text:
         The two columns must differ, and be both named or both numbered. A text that is not a table
         must not have the setting.
         """
+        if self.score is not None:
+            self.score.check_format(self.format)
         if self.columns is None:
             if self.format == "tsv":
                 raise ValueError("format tsv needs columns. Name the source and the target column")
@@ -293,7 +298,7 @@ class Text:
         return "target" if self.source else "source"
 
     @property
-    def selection(self) -> dict[str, int | str | None]:
+    def selection(self) -> dict[str, float | str | None]:
         """The settings that decide which pairs of the text are used, how often, and with which tag.
 
         MLflow shows them for each training text.
@@ -303,6 +308,7 @@ class Text:
             "pairs_seed": self.pairs_seed,
             "tag": self.tag,
             "repeat": self.repeat,
+            "min_score": self.score.min if self.score is not None else None,
         }
 
     @property
@@ -358,6 +364,8 @@ class Files:
         for name, text in self.texts().items():
             if name.startswith("train."):
                 continue  # A training text may have all settings.
+            if text.score is not None:
+                raise ValueError(f"{name}: score is only for training texts. Remove it")
             for key in ("pairs", "repeat"):
                 value = getattr(text, key)
                 if value is not None:

@@ -13,13 +13,13 @@ the rest of the program sees ordinary texts.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from bleuprint.config.corpus_files import NAMES_OF_TEXTS
 from bleuprint.config.described_corpus import change_texts
 from bleuprint.config.merge import merge_mappings
+from bleuprint.config.text_formats import format_of_name
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 from bleuprint.text.language_codes import language_code, primary_subtag
 
@@ -283,7 +283,7 @@ def _hugging_face_text(name: str, text: LocatedMapping, location: Location) -> _
     revision = text["revision"]
     file = text["file"]
     url = f"{_HUGGING_FACE}{name}/resolve/{quote(revision, safe='')}/{quote(file)}"
-    text_format = text.get("format") or _format_of(file)
+    text_format = text.get("format") or format_of_name(file)
     if text_format is None:
         raise location.error(
             f"the format of {file} is unclear. Name it: format: parquet, jsonl, csv, tsv or tmx"
@@ -299,14 +299,6 @@ def _hugging_face_text(name: str, text: LocatedMapping, location: Location) -> _
             f"howpublished = {{{page}}}, note = {{revision {revision}}}}}"
         ),
     )
-
-
-def _format_of(file: str) -> str | None:
-    """Return the format of a file with both sides by its name; None if the name does not say it."""
-    for suffix in PurePosixPath(file.lower()).suffixes:
-        if suffix in (".parquet", ".jsonl", ".csv", ".tsv", ".tmx"):
-            return suffix.removeprefix(".")
-    return None
 
 
 def _label(kind: str, name: str) -> str:

@@ -20,6 +20,7 @@ from typing import BinaryIO
 from bleuprint.config.corpus_files import Text
 from bleuprint.corpus.download.formats.documents import read_documents
 from bleuprint.corpus.download.formats.lines import read_lines, read_plain, read_tsv
+from bleuprint.corpus.download.formats.scores import score_limit
 from bleuprint.corpus.download.formats.sgml import read_segments
 from bleuprint.corpus.download.formats.tables import read_table
 from bleuprint.corpus.download.formats.ted_tags import read_ted_tags
@@ -101,7 +102,7 @@ def _read_by_format(
             pairs = read_documents(streams, names, counts)
         case "tsv":
             assert text.columns is not None
-            pairs = read_tsv(streams[0], names[0], text.columns)
+            pairs = read_tsv(streams[0], names[0], text.columns, score_limit(text, counts))
         case "csv" | "jsonl" | "parquet":
             pairs = read_table(text, streams[0], languages, counts)
         case "tmx":

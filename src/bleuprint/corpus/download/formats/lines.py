@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from typing import BinaryIO
 
+from bleuprint.corpus.download.formats.scores import ScoreLimit
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.utf8 import decode_line
-from bleuprint.runtime.wording import counted
+from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.text.parallel import Pair
 
 # So many lines are decoded together, which is faster than line by line.
@@ -106,7 +107,12 @@ def _count_rest(line: str | None, following_lines: Iterator[str]) -> int:
     return count
 
 
-def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) -> Iterator[Pair]:
+def read_tsv(
+    stream: BinaryIO,
+    name: str,
+    columns: tuple[int | str, int | str],
+    limit: ScoreLimit | None = None,
+) -> Iterator[Pair]:
     """Read the sentence pairs of a table, whose columns are separated by tabs.
 
     Quotation marks have no special meaning: they are part of the text.
@@ -116,17 +122,21 @@ def read_tsv(stream: BinaryIO, name: str, columns: tuple[int | str, int | str]) 
         name: The name of the file in messages.
         columns: The source and the target column: their numbers, from 1, or their names in the
             first line of the file. With a name, the first line is a header, not a pair.
+        limit: Drops pairs by a column of scores; None to keep all pairs.
 
     Raises:
-        UserError: A line, or the first line, lacks a column.
+        UserError: A line, or the first line, lacks a column, or a score is not a number.
     """
     numbered_lines = enumerate(read_lines(stream, name), 1)
     rows = ((line_number, line.split("\t")) for line_number, line in numbered_lines)
-    yield from pairs_of_rows(rows, name, columns)
+    yield from pairs_of_rows(rows, name, columns, limit)
 
 
 def pairs_of_rows(
-    rows: Iterator[tuple[int, list[str]]], name: str, columns: tuple[int | str, int | str]
+    rows: Iterator[tuple[int, list[str]]],
+    name: str,
+    columns: tuple[int | str, int | str],
+    limit: ScoreLimit | None,
 ) -> Iterator[Pair]:
     """Yield the sentence pairs in the rows of a table.
 
@@ -135,27 +145,35 @@ def pairs_of_rows(
         name: The name of the file in messages.
         columns: The source and the target column: their numbers, from 1, or their names in the
             first row. With a name, the first row is a header, not a pair.
+        limit: Drops pairs by a column of scores; None to keep all pairs.
 
     Raises:
-        UserError: A row, or the first row, lacks a column.
+        UserError: A row, or the first row, lacks a column, or a score is not a number.
     """
-    has_header = any(isinstance(column, str) for column in columns)
+    all_columns = list(columns)
+    if limit is not None:
+        all_columns.append(limit.column)
+    has_header = any(isinstance(column, str) for column in all_columns)
     header: list[str] = []
     if has_header:
         _, header = next(rows, (1, [""]))  # An empty file has an empty header.
     column_numbers = []
-    for column in columns:
+    for column in all_columns:
         if isinstance(column, str):
             column_numbers.append(_column_number(column, header, name))
         else:
             column_numbers.append(column)
-    source_column, target_column = column_numbers
+    source_column, target_column, *score_columns = column_numbers
     for line_number, cells in rows:
         if len(cells) < max(column_numbers):
             raise UserError(
                 f"{name}:{line_number}: the line has {counted(len(cells), 'column')}, but columns "
-                f"{source_column} and {target_column} are needed"
+                f"{join_with_and(map(str, column_numbers))} are needed"
             )
+        if limit is not None:
+            [score_column] = score_columns
+            if not limit.keeps(cells[score_column - 1], f"{name}:{line_number}"):
+                continue
         # Columns are numbered from 1, list elements from 0.
         yield Pair(source=cells[source_column - 1], target=cells[target_column - 1])
 

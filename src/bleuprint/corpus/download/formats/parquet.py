@@ -13,6 +13,7 @@ from bleuprint.corpus.download.formats.records import (
     missing_column,
     pairs_of_records,
 )
+from bleuprint.corpus.download.formats.scores import ScoreLimit
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
@@ -27,6 +28,7 @@ def read_parquet(
     columns: tuple[str, str] | None,
     languages: tuple[str, str],
     counts: SetCounts,
+    limit: ScoreLimit | None = None,
 ) -> Iterator[Pair]:
     """Read the sentence pairs of a Parquet file.
 
@@ -37,9 +39,11 @@ def read_parquet(
             the languages.
         languages: The codes of source and target.
         counts: Statistics to which pairs with a null are added as dropped.
+        limit: Drops pairs by a column of scores; None to keep all pairs.
 
     Raises:
-        UserError: The file is damaged, or lacks a column, or a column is not text.
+        UserError: The file is damaged, or lacks a column, a column is not text, or a score is not a
+            number.
     """
     with _opened_parquet(stream, name) as file:
         types = _column_types(file.schema_arrow)
@@ -53,7 +57,13 @@ def read_parquet(
                     f"{name}: column {column!r} contains {types[column]}, not text. Columns: "
                     f"{listed_columns(list(types))}"
                 )
-        yield from pairs_of_records(_records(file, columns), name, columns, counts)
+        read_columns = list(columns)
+        if limit is not None:
+            score_column = str(limit.column)
+            if score_column not in types:
+                raise missing_column(score_column, list(types), name)
+            read_columns.append(score_column)
+        yield from pairs_of_records(_records(file, read_columns), name, columns, counts, limit)
 
 
 def parquet_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:

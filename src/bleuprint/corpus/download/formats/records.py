@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.corpus.download.formats.lines import read_lines
+from bleuprint.corpus.download.formats.scores import ScoreLimit
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import list_first
@@ -47,6 +48,7 @@ def read_json_lines(
     columns: tuple[str, str] | None,
     languages: tuple[str, str],
     counts: SetCounts,
+    limit: ScoreLimit | None = None,
 ) -> Iterator[Pair]:
     """Read the sentence pairs of a .jsonl file, which has a JSON object per line.
 
@@ -57,6 +59,7 @@ def read_json_lines(
             the languages.
         languages: The codes of source and target.
         counts: Statistics to which pairs with a null are added as dropped.
+        limit: Drops pairs by a column of scores; None to keep all pairs.
 
     Raises:
         UserError: A line is not a JSON object, or lacks a column, or a value is not text.
@@ -68,7 +71,7 @@ def read_json_lines(
     if columns is None:
         location = f"{name}:{first.number}"
         columns = columns_by_language(column_names(first.values), languages, location)
-    yield from pairs_of_records(chain([first], records), name, columns, counts)
+    yield from pairs_of_records(chain([first], records), name, columns, counts, limit)
 
 
 def json_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:
@@ -99,7 +102,11 @@ def json_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:
 
 
 def pairs_of_records(
-    records: Iterator[NumberedRecord], name: str, columns: tuple[str, str], counts: SetCounts
+    records: Iterator[NumberedRecord],
+    name: str,
+    columns: tuple[str, str],
+    counts: SetCounts,
+    limit: ScoreLimit | None,
 ) -> Iterator[Pair]:
     """Yield the sentence pairs of records.
 
@@ -108,6 +115,10 @@ def pairs_of_records(
         name: The name of the file in messages.
         columns: The names of the source and the target column.
         counts: Statistics to which pairs with a null are added as dropped.
+        limit: Drops pairs by a column of scores; None to keep all pairs.
+
+    Raises:
+        UserError: A record lacks a column, a value is not text, or a score is not a number.
     """
     source_column, target_column = columns
     for number, record in records:
@@ -116,8 +127,26 @@ def pairs_of_records(
         target = text_of(record, target_column, location)
         if source is None or target is None:
             counts.count_dropped("one_language")
-        else:
+        elif limit is None or limit.keeps(_score_of(record, limit, location), location):
             yield Pair(source, target)
+
+
+def _score_of(record: Record, limit: ScoreLimit, location: str) -> Any:
+    """Return the value of a record in the column of scores.
+
+    Args:
+        record: The record.
+        limit: Names the column.
+        location: The file and the row, for messages.
+
+    Raises:
+        UserError: The record has no such column.
+    """
+    column = str(limit.column)
+    try:
+        return value_of(record, column)
+    except KeyError:
+        raise missing_column(column, column_names(record), location) from None
 
 
 def text_of(record: Record, column: str, location: str) -> str | None:

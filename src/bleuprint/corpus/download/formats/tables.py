@@ -17,6 +17,7 @@ from bleuprint.corpus.download.formats.records import (
     in_one_line,
     read_json_lines,
 )
+from bleuprint.corpus.download.formats.scores import ScoreLimit, score_limit
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
@@ -43,13 +44,14 @@ def read_table(
         UserError: The file is not valid, or lacks a column, or a value is not text.
     """
     [file] = text.files
+    limit = score_limit(text, counts)
     match text.format:
         case "jsonl":
-            return read_json_lines(stream, file.name, text.named_columns, languages, counts)
+            return read_json_lines(stream, file.name, text.named_columns, languages, counts, limit)
         case "parquet":
-            return read_parquet(stream, file.name, text.named_columns, languages, counts)
+            return read_parquet(stream, file.name, text.named_columns, languages, counts, limit)
         case _:
-            return read_csv(stream, file.name, text.columns, languages)
+            return read_csv(stream, file.name, text.columns, languages, limit)
 
 
 def read_csv(
@@ -57,6 +59,7 @@ def read_csv(
     name: str,
     columns: tuple[int | str, int | str] | None,
     languages: tuple[str, str],
+    limit: ScoreLimit | None = None,
 ) -> Iterator[Pair]:
     """Read the sentence pairs of a .csv file.
 
@@ -66,16 +69,17 @@ def read_csv(
         columns: The source and the target column: their numbers, from 1, or their names in the
             first row. None for those that the first row names by the languages.
         languages: The codes of source and target.
+        limit: Drops pairs by a column of scores; None to keep all pairs.
 
     Raises:
-        UserError: A row lacks a column, or is not valid CSV.
+        UserError: A row lacks a column, is not valid CSV, or has a score that is not a number.
     """
     rows = csv_rows(stream, name)
     if columns is None:
         header = next(rows, (1, []))
         columns = columns_by_language(header[1], languages, f"{name}:1")
         rows = chain([header], rows)
-    for pair in pairs_of_rows(rows, name, columns):
+    for pair in pairs_of_rows(rows, name, columns, limit):
         yield Pair(in_one_line(pair.source), in_one_line(pair.target))
 
 
