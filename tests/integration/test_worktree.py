@@ -3,6 +3,7 @@
 The stages of the project compute nothing (see stand_ins); all have run and are committed.
 """
 
+import os
 import re
 
 import pytest
@@ -94,13 +95,18 @@ def test_the_worktree_has_its_own_work_folder_and_shares_downloads(second, own_f
     assert downloads.resolve() == own_first.root / "work" / "downloads"
 
 
-def test_make_takes_the_environment_of_the_first_folder_as_complete(second):
-    """Otherwise it would install the package of the worktree into the shared environment."""
-    second.write("Makefile", (ROOT / "Makefile").read_text("utf-8"))
+def test_make_takes_the_environment_of_the_first_folder_as_complete(own_first, tmp_path):
+    """Otherwise it would install the package of the worktree into the shared environment.
+
+    The files in the worktree are newer than the environment, since Git has just written them.
+    """
+    own_first.write("Makefile", (ROOT / "Makefile").read_text("utf-8"))
     for name in ("constraints.txt", "pyproject.toml", "setup.py"):
-        second.write(name, "")
-    second.run("touch", ".venv/.ready")
+        own_first.write(name, "")
+    own_first.commit()
+    os.utime(own_first.root / ".venv" / ".ready", (0, 0))
 
-    output = second.run("make", "--dry-run", "setup")
+    own_first.run("bash", "-euc", how_to_commands().replace("bleuprint plan\n", ""))
 
-    assert re.search("Nothing to be done|up to date", output)
+    output = micro.Project(tmp_path / "second").run("make", "--dry-run", "setup")
+    assert re.search("Nothing to be done|up to date", output), output

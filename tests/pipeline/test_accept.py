@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from bleuprint.config.experiment import load_resolved_settings
 from bleuprint.pipeline.accept import accept, kinds_to_accept, notes_on_unused_changes
 from bleuprint.pipeline.dvc_lock import LockFile
 from bleuprint.pipeline.plan import planned_stages
@@ -96,6 +97,15 @@ def test_both_fingerprints_the_reason_and_the_date_are_recorded(own_project):
     resolved = json.loads(own_project.read("reports/resolved.json"))
     assert resolved["code"]["train"] == old_code
     assert [change["because"] for change in resolved["accepted"]] == ['a "quoted" reason: —']
+
+
+def test_stages_read_the_same_settings_after_an_acceptance(edited):
+    """reports/resolved.json then contains the accepted changes, beside the settings."""
+    settings = load_resolved_settings(edited.root)
+
+    accept(["train"], REASON, edited.root)
+
+    assert load_resolved_settings(edited.root) == settings
 
 
 def test_the_stages_run_again_after_the_next_edit(edited):
