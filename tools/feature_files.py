@@ -186,7 +186,7 @@ FEATURES = {
     # The word moses is no sign of the feature: it also names rules of tokenization.
     "archives of a file per language": Feature(
         modules=("corpus/download/formats/moses.py", "corpus/own_archives.py"),
-        names=("side_members", "texts_by_stem"),
+        names=("side_members", "texts_by_stem", "archive_sides"),
     ),
     "COMET": Feature(
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),

@@ -196,6 +196,19 @@ def test_files_of_old_macs_get_their_setting(project, compress):
     )
 
 
+def test_an_archive_with_files_of_old_macs_gets_their_setting(project):
+    r"""In one file, lines end in \r, in the other in \n; the setting stands for both."""
+    files = [("a.en", ENGLISH), ("a.de", as_lines(GERMAN_SENTENCES, "\r"))]
+    path = project / "inputs" / "mac.zip"
+    path.write_bytes(zip_archive(files))
+
+    new = NewCorpus.from_files([path.relative_to(project)])
+
+    (part,) = new.corpus.files.train.values()
+    assert part.both.line_ends == "cr"
+    assert list(read_text_pairs(part, new.languages)) == FIVE_HUNDRED_PAIRS
+
+
 @pytest.mark.parametrize(
     ("name", "files", "message"),
     [

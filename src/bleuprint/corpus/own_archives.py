@@ -1,10 +1,10 @@
 """Find the parallel text in a user's archive: a file per language, or one table or memory.
 
-The command new-corpus calls `find_table` and `archive_languages` for .zip and .tar files.
+The command new-corpus calls `find_table` and `archive_sides` for .zip and .tar files.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from bleuprint.config.corpus_files import File
@@ -45,10 +45,23 @@ def find_table(archive: File) -> File | None:
     return replace(archive, archive_member=(tables[0],))
 
 
-def archive_languages(
-    archive: File, given_languages: Sequence[str] | None
-) -> tuple[Languages, str]:
-    """Choose the source and the target language of an archive with a text file per language.
+@dataclass(frozen=True)
+class ArchiveSides:
+    """The parallel text in an archive with a text file per language.
+
+    Attributes:
+        languages: The codes of source and target.
+        source: The source file in the archive.
+        target: The target file in the archive.
+    """
+
+    languages: Languages
+    source: File
+    target: File
+
+
+def archive_sides(archive: File, given_languages: Sequence[str] | None) -> ArchiveSides:
+    """Choose the source and the target of an archive with a text file per language.
 
     The languages are those that the user names; otherwise those in the name of the archive;
     otherwise the only two in which the archive has a text.
@@ -57,18 +70,18 @@ def archive_languages(
         archive: The archive, a file in inputs/.
         given_languages: The codes of source and target that the user names, or None.
 
-    Returns:
-        The codes of source and target, and a line for the user that says which files were chosen.
-
     Raises:
         UserError: The archive is damaged, or the choice is unclear.
     """
     members = _members(archive)
     languages = given_languages or _languages_of_members(archive, members)
     source, target = check_two_languages([Path(archive.name)], *languages)
-    source_file, target_file = side_members(members, (source, target), archive.name)
-    about = f"{archive.name}: source is {source_file}, target is {target_file}"
-    return (source, target), about
+    source_name, target_name = side_members(members, (source, target), archive.name)
+    return ArchiveSides(
+        languages=(source, target),
+        source=replace(archive, archive_member=(source_name,)),
+        target=replace(archive, archive_member=(target_name,)),
+    )
 
 
 def _members(archive: File) -> list[str]:

@@ -24,7 +24,7 @@ from bleuprint.corpus.file_languages import (
 )
 from bleuprint.corpus.memory_languages import choose_memory_languages
 from bleuprint.corpus.other_formats import advice_for_files
-from bleuprint.corpus.own_archives import archive_languages, find_table
+from bleuprint.corpus.own_archives import archive_sides, find_table
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.regular_files import describe_non_file
@@ -91,9 +91,7 @@ def own_text(
     if text_format in TABLES:
         return _table_text(path, file, text_format, given_languages, columns)
     if text_format == "moses":
-        archive_sides, about = archive_languages(file, given_languages)
-        text = Text(license_and_citation="", format="moses", both=file)
-        return OwnText(text, archive_sides, (about,))
+        return _archive_text(file, given_languages)
     # Pass the codes as the user typed them: a translation memory distinguishes en-GB and en-US.
     return _memory_text(file, languages)
 
@@ -195,6 +193,29 @@ def _plain_text(
         languages=check_two_languages(files, source, target),
         about=tuple(about),
     )
+
+
+def _archive_text(archive: File, given_languages: Sequence[str] | None) -> OwnText:
+    """Find the two texts of an archive with a text file per language, and how their lines end.
+
+    Args:
+        archive: The archive as params.yaml refers to it.
+        given_languages: The codes of source and target that the user gives, or None.
+
+    Raises:
+        UserError: The archive is damaged, or the languages are unclear.
+    """
+    sides = archive_sides(archive, given_languages)
+    about = [
+        f"{archive.name}: source is {sides.source.last_name}, target is {sides.target.last_name}"
+    ]
+    for file in (sides.source, sides.target):
+        if _with_line_ends(file).line_ends is not None:
+            # The setting of the archive is shared by both files. It also allows LF.
+            archive = replace(archive, line_ends="cr")
+            about.append(_line_ends_note(file))
+    text = Text(license_and_citation="", format="moses", both=archive)
+    return OwnText(text, sides.languages, tuple(about))
 
 
 def _with_line_ends(file: File) -> File:
