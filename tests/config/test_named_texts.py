@@ -208,6 +208,18 @@ def test_a_file_of_hugging_face_has_its_address(tmp_path):
     assert "revision refs/convert/parquet" in entry.bibtex
 
 
+@pytest.mark.parametrize(
+    ("file", "text_format"),
+    [("de-en/train-0.parquet", "parquet"), ("train.jsonl.zst", "jsonl"), ("a.csv.gz", "csv")],
+)
+def test_the_format_of_a_file_of_hugging_face_is_that_of_its_ending(tmp_path, file, text_format):
+    """Without columns, those that are named after the languages are read."""
+    _, text = read_text(tmp_path, f"{{huggingface: wmt/wmt14, revision: main, file: {file}}}")
+
+    assert text.format == text_format
+    assert text.columns is None
+
+
 def test_a_license_of_the_user_is_kept(tmp_path):
     corpus, text = read_text(tmp_path, "{opus: Books/v1, license_and_citation: own, pairs: 5}")
 

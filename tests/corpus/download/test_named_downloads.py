@@ -2,6 +2,8 @@
 
 import hashlib
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from sacrebleu.dataset import DATASETS
 
@@ -203,6 +205,20 @@ def test_a_name_that_opus_does_not_have_is_one_line(host, tmp_path):
     assert "/OPUS-Books/v1/moses/de-en.txt.zip: cannot be downloaded: HTTP 404 Not Found" in message
     assert "Look up the name, the version and the languages at https://opus.nlpl.eu" in message
     assert "\n" not in message
+
+
+def test_a_data_set_of_hugging_face_is_read_by_its_column_of_translations(tmp_path):
+    """Its Parquet files have a column `translation`, an object with a text for each language."""
+    path = tmp_path / "mirror/huggingface.co/datasets/wmt/wmt14/resolve/main/de-en/x.parquet"
+    path.parent.mkdir(parents=True)
+    rows = [{"de": source, "en": target} for source, target in PAIRS]
+    pyarrow.parquet.write_table(pyarrow.table({"translation": rows}), path)
+    url = "https://huggingface.co/datasets/wmt/wmt14/resolve/main/de-en/x.parquet"
+    text = Text("x", "parquet", both=File(url=url))
+
+    lines = download(tmp_path, text, ("de", "en"), mirror=str(tmp_path / "mirror"))
+
+    assert lines == ([source for source, _ in PAIRS], [target for _, target in PAIRS], [])
 
 
 def test_a_file_that_hugging_face_does_not_have_is_one_line(host, tmp_path):
