@@ -188,6 +188,10 @@ FEATURES = {
         modules=("corpus/download/formats/moses.py", "corpus/own_archives.py"),
         names=("side_members", "texts_by_stem", "archive_sides"),
     ),
+    "own code": Feature(
+        modules=("runtime/own_code.py", "config/own_names.py", "model/own_parts.py"),
+        names=("own_(code|parts?|positions|attention|models?)",),
+    ),
     "COMET": Feature(
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),
         names=("comet",),

@@ -147,7 +147,7 @@ def test_a_release_is_refused_while_the_code_differs_from_its_commit(by_dvc, tmp
     )
 
     assert output == (
-        f"bleuprint: error: src, stages or dvc.yaml differs from the commit {commit[:12]}. "
+        f"bleuprint: error: src, stages, own or dvc.yaml differs from the commit {commit[:12]}. "
         "Commit the changes (git status lists them), then run the same command again\n"
     )
     assert not release_folder.exists()

@@ -13,7 +13,8 @@ import bleuprint
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.rules.rule import Check, Edit, apply_edits
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import NamedEntries, validate_document
+from bleuprint.runtime.named_entries import NamedEntries
+from bleuprint.runtime.schema import validate_document
 from bleuprint.runtime.yaml_tree import load_located_yaml
 from root import ROOT
 

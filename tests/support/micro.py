@@ -100,7 +100,7 @@ _TRANSLATIONS = {
     "nu": "MIN",
 }
 _SOURCES = (
-    *("dvc.yaml", "Snakefile", "profiles", "corpora", "stages", "src"),
+    *("dvc.yaml", "Snakefile", "profiles", "corpora", "own", "stages", "src"),
     *(".dvc/config", ".dvc/plots", ".dvcignore", ".gitignore"),
 )
 # The reports that contain no measured times.

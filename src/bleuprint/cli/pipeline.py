@@ -88,6 +88,21 @@ def _refuse_unusable_settings(settings: Settings) -> None:
         bleu_metric(no_references, language_pair.target)
     # Two different works must not have the same BibTeX key.
     citations(settings)
+    _check_models(settings)
+
+
+def _check_models(settings: Settings) -> None:
+    """Run a small batch through each model that is not built in; raise UserError if it is wrong."""
+    systems = []
+    for settings_by_corpus in settings.runs.values():
+        for system in settings_by_corpus.values():
+            if system is not None and not system.model.is_built_in:
+                systems.append(system)
+    if systems:
+        # Loading torch takes seconds, so it is loaded only if there is such a model.
+        from bleuprint.training.dry_run import check_models
+
+        check_models(systems)
 
 
 def _notes_on_settings(settings: Settings) -> list[str]:

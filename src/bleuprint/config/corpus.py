@@ -21,11 +21,12 @@ from bleuprint.config.directions import (
 )
 from bleuprint.config.optimization import check_exactly_one
 from bleuprint.config.pair_name import PairName
-from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules import CHECKS, EDITS, FOUND_NAMES, find_check, find_edit
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit
-from bleuprint.runtime.schema import Language, Name, NamedEntries, SettingError, Sha256, Share
+from bleuprint.runtime.named_entries import NamedEntries
+from bleuprint.runtime.schema import Language, Name, SettingError, Sha256, Share
 from bleuprint.text.bcp47 import check_language_tag
 from bleuprint.text.segmenter import check_segmenter
 from bleuprint.text.tokenizers import Tokenize
@@ -204,9 +205,14 @@ class Corpus:
     license_and_citation: dict[Name, LicenseAndCitation]
     files: Files
     vocabulary: Units
-    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)] = (Unicode(), NonPrinting())
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS, find_edit, FOUND_NAMES)] = (
+        Unicode(),
+        NonPrinting(),
+    )
     dedup: Dedup = Dedup()
-    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS)] = (Length(max=250),)
+    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS, find_check, FOUND_NAMES)] = (
+        Length(max=250),
+    )
     split: Split = Split()
     tokenize: Tokenize = field(default_factory=Tokenize)
     directions: Annotated[dict[Name, Direction], MinLen(2)] | None = None

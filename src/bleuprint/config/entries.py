@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bleuprint.config.inherit import expand_entries
 from bleuprint.config.old_keys import old_key_errors
+from bleuprint.config.own_names import pin_own_code
 from bleuprint.config.references import LINKS
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.schema import describe_unknown_key
@@ -23,8 +24,8 @@ def read_entries(
 ) -> tuple[LocatedMapping, list[UserError]]:
     """Read params.yaml, and fill in the settings that corpora and systems take from elsewhere.
 
-    For example, a system with `like: NAME` gets the settings of the system NAME. The values of the
-    settings are not checked yet.
+    For example, a system with `like: NAME` gets the settings of the system NAME. Names of own code
+    get its fingerprint. The values of the settings are not checked yet.
 
     Args:
         path: The path of params.yaml, or of a recipe.
@@ -53,7 +54,8 @@ def read_entries(
         raise UserErrors(str(error) for error in old_keys)
     errors = list(_top_level_errors(document, path, known_keys, optional_mappings))
     expanded, expansion_errors = expand_entries(document.only(known_keys), path, root)
-    return expanded, errors + expansion_errors
+    pinned, own_code_errors = pin_own_code(expanded, root)
+    return pinned, errors + expansion_errors + own_code_errors
 
 
 def _find_root(path: Path) -> Path:

@@ -1,10 +1,11 @@
 """The settings of a system: its model, training, averaging and decoding."""
 
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval
 
+from bleuprint.config.average import Average
 from bleuprint.config.init_from import InitFrom
 from bleuprint.config.optimization import (
     AtLeast0,
@@ -14,6 +15,7 @@ from bleuprint.config.optimization import (
     Updates,
     check_exactly_one,
 )
+from bleuprint.config.own_names import check_part_name, named_parts
 from bleuprint.runtime.rounding import divide_rounding_up
 from bleuprint.runtime.schema import Count, Share
 
@@ -76,6 +78,10 @@ class Model:
             standard deviation d_model^-0.5 (scaled); or the same embeddings with layers of standard
             deviation (2 / (5 d_model))^0.5 (small; Nguyen and Salazar 2019), with which deep
             post-norm models train.
+        positions: Own code instead of `positional_encoding`: own.NAME, with the class Positions.
+        attention: Own code instead of multi-head attention: the class Attention.
+        feed_forward: Own code instead of the feed-forward network: the class FeedForward.
+        layer: Own code instead of layers: the class EncoderLayer, DecoderLayer or both.
     """
 
     encoder_layers: Layers = 6
@@ -98,13 +104,23 @@ class Model:
     output_bias: bool = False
     tie_embeddings: Literal["all", "decoder", "none"] = "all"
     init: Literal["xavier", "scaled", "small"] = "scaled"
+    positions: str | None = None
+    attention: str | None = None
+    feed_forward: str | None = None
+    layer: str | None = None
 
     def __post_init__(self) -> None:
         """Set d_k and d_v to d_model / heads if they are 0, and check the sizes.
 
         Raises:
-            ValueError: A size does not fit another one, or the positional encoding.
+            ValueError: A size does not fit another one, or the positional encoding; or own code is
+                not named by own.NAME.
         """
+        for setting, value in self.own_parts.items():
+            check_part_name(setting, value)
+        if self.positions:
+            # Own positions replace the built-in ones.
+            object.__setattr__(self, "positional_encoding", "none")
         for name in ("d_k", "d_v"):
             is_set = getattr(self, name) != 0
             if is_set:
@@ -123,6 +139,21 @@ class Model:
             raise ValueError(
                 f"d_k {self.d_k} is odd, but rotary encodings turn pairs of dimensions"
             )
+
+    @property
+    def own_parts(self) -> dict[str, str]:
+        """The parts that are own code: the names of their modules, by the setting."""
+        return named_parts(self)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether all parts of the model are those of this package."""
+        return not self.own_parts
+
+    @property
+    def needs_padded_batches(self) -> bool:
+        """Whether own code computes attention, which needs sentences padded to one length."""
+        return bool(self.positions or self.attention or self.layer)
 
     @property
     def feed_forward_weights(self) -> int:
@@ -291,42 +322,6 @@ class Train:
 
 
 @dataclass(frozen=True)
-class Average:
-    """Which checkpoints are averaged. One of the first three is set.
-
-    Attributes:
-        last: How many of the last checkpoints.
-        best: How many of the best checkpoints.
-        ema: Instead, the moving average that the training kept (`train.ema`), at its end.
-        ensemble: Whether the checkpoints translate together, by the mean of their probabilities,
-            instead of the mean of their weights.
-    """
-
-    last: Count | None = None
-    best: Count | None = None
-    ema: Literal[True] | None = None
-    ensemble: bool = False
-
-    def __post_init__(self) -> None:
-        """Check that the settings choose which checkpoints to use.
-
-        Raises:
-            ValueError: Not exactly one of `last`, `best` and `ema` is set; or an ensemble would
-                consist of a single model.
-        """
-        check_exactly_one(self, "last", "best", "ema")
-        # `ema` is one model, too: a moving average of the weights.
-        has_one_model = self.ema or self.last == 1 or self.best == 1
-        if self.ensemble and has_one_model:
-            raise ValueError("an ensemble needs more than one checkpoint. Raise last or best")
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """The settings that are not at their default, as JSON values."""
-        return {name: value for name, value in vars(self).items() if value}
-
-
-@dataclass(frozen=True)
 class LengthPenalty:
     """The length penalty, by which the log-probability of a hypothesis is divided.
 
@@ -394,7 +389,7 @@ class System:
 
     train: Train
     model: Model = Model()
-    average: Average = Average(last=5)
+    average: Average = field(default_factory=lambda: Average(last=5))
     decode: Decode = Decode()
     arithmetic: Literal["native", "portable"] = "native"
 
@@ -415,6 +410,7 @@ class System:
                 f"decode.min_len {min_len} leaves no position for EOS in model.max_positions "
                 f"{max_positions}"
             )
+        self._check_attention_weights()
         self.check_average(self.train.max_updates)
         if self.average.ema and self.train.ema is None:
             raise ValueError(
@@ -489,3 +485,17 @@ class System:
         ):
             if value != needed_value:
                 raise ValueError(f"arithmetic portable needs {setting} {needed_value}, not {value}")
+
+    def _check_attention_weights(self) -> None:
+        """Raise ValueError if decoding needs attention weights that the model does not have.
+
+        Only the built-in attention records its weights.
+        """
+        if not self.model.attention and not self.model.layer:
+            return
+        for setting in ("replace_unk", "attention"):
+            if getattr(self.decode, setting):
+                raise ValueError(
+                    f"decode.{setting} needs the weights of the built-in attention. Remove "
+                    f"decode.{setting}, or model.attention and model.layer"
+                )

@@ -257,7 +257,7 @@ class Binarizing(Step):
         """
         edit_settings = {}
         for edit in self.edits:
-            edit_settings[edit.name()] = asdict(edit)
+            edit_settings[edit.key()] = asdict(edit)
         header = {
             "source": self.input_text.source,
             "target": self.input_text.target,

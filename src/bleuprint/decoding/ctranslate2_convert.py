@@ -5,7 +5,7 @@ CTranslate2 is an optional dependency: pip install ctranslate2.
 
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -75,8 +75,13 @@ def _check_shape(settings: Settings) -> None:
         settings: The settings of the model's shape.
 
     Raises:
-        UserError: The sizes of the heads or the activation function are not supported.
+        UserError: The sizes of the heads, the activation function or own code are not supported.
     """
+    for setting, name in settings.own_parts.items():
+        raise UserError(
+            f"CTranslate2 does not support model.{setting} {name}. To translate with own code: "
+            "bleuprint translate"
+        )
     key_size = settings.d_k * settings.heads
     value_size = settings.d_v * settings.heads
     if key_size != settings.d_model or value_size != settings.d_model:
@@ -113,8 +118,11 @@ def _copy_model(spec: Any, model: Transformer) -> None:
     """Copy all weights of a model into CTranslate2's specification of it."""
     spec.encoder.embeddings[0].weight = _array(model.source_embedding.weight)
     spec.decoder.embeddings.weight = _array(model.target_embedding.weight)
-    _fill_positions(spec.encoder, model.settings, model.source_positions)
-    _fill_positions(spec.decoder, model.settings, model.target_positions)
+    # `_check_shape` has refused own code.
+    source_positions = cast(PositionalEncoding, model.source_positions)
+    target_positions = cast(PositionalEncoding, model.target_positions)
+    _fill_positions(spec.encoder, model.settings, source_positions)
+    _fill_positions(spec.decoder, model.settings, target_positions)
     for layer_spec, encoder_layer in zip(spec.encoder.layer, model.encoder_layers, strict=True):
         _fill_layer(layer_spec, encoder_layer)
     for layer_spec, decoder_layer in zip(spec.decoder.layer, model.decoder_layers, strict=True):

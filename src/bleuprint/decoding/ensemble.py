@@ -14,15 +14,14 @@ from torch import Tensor
 from bleuprint.dataset.batch import Batch
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.description import ModelDescription
-from bleuprint.model.kv_cache import KVCache
-from bleuprint.model.transformer import Transformer
+from bleuprint.model.transformer import Cache, Transformer
 from bleuprint.model.weights import load_model
 
 
 class EnsembleCache:
     """The key-value caches of an ensemble's models."""
 
-    def __init__(self, caches: list[KVCache]) -> None:
+    def __init__(self, caches: list[Cache]) -> None:
         """Combine the caches, in the order of the models."""
         self.caches = caches
 

@@ -275,6 +275,7 @@ def can_pack(model: Model, dtype: torch.dtype, device: torch.device) -> bool:
         and model.d_k % _FLASH_HEAD_MULTIPLE == 0
         and not model.dropout.attention
         and model.positional_encoding != "rotary"
+        and not model.needs_padded_batches
     )
 
 

@@ -11,7 +11,8 @@ from bleuprint.config.system import Model as Settings
 def initialize(model: nn.Module, settings: Settings) -> None:
     """Give a model random initial weights, by the scheme that the settings name.
 
-    Biases are 0 in all schemes. The other weights are drawn:
+    A module with the attribute `initializes_itself` keeps its weights. Biases are 0 in all schemes.
+    The other weights are drawn:
 
     - `xavier`: all weights from Xavier's uniform distribution
     - `scaled`: embeddings and output projection from a normal distribution, the rest as in `xavier`
@@ -22,7 +23,10 @@ def initialize(model: nn.Module, settings: Settings) -> None:
         settings: The settings of the model, with the scheme `init`.
     """
     # The order of the parameters decides which random numbers each gets, so it must stay.
+    initialized_by_modules = _weights_initialized_by_modules(model)
     for name, parameter in model.named_parameters():
+        if id(parameter) in initialized_by_modules:
+            continue
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
         elif parameter.dim() == 1:
@@ -35,6 +39,15 @@ def initialize(model: nn.Module, settings: Settings) -> None:
         else:
             for matrix in _separate_matrices(name, parameter, settings):
                 nn.init.xavier_uniform_(matrix)
+
+
+def _weights_initialized_by_modules(model: nn.Module) -> set[int]:
+    """Return the identities of the parameters that their modules have initialized themselves."""
+    identities = set[int]()
+    for module in model.modules():
+        if getattr(module, "initializes_itself", False):
+            identities.update(id(parameter) for parameter in module.parameters())
+    return identities
 
 
 def _is_in_layer(name: str) -> bool:

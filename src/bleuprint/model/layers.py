@@ -20,6 +20,14 @@ from bleuprint.model.dropout import dropout
 from bleuprint.model.kv_cache import KVCache
 from bleuprint.model.layout import Layout
 from bleuprint.model.linear import Linear
+from bleuprint.model.own_parts import (
+    Kind,
+    OwnAttention,
+    OwnDecoderLayer,
+    OwnEncoderLayer,
+    OwnFeedForward,
+    defines_class,
+)
 
 
 def swiglu(x: Tensor) -> Tensor:
@@ -162,8 +170,8 @@ class EncoderLayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         """Create the two sublayers, and a residual connection with a norm around each."""
         super().__init__()
-        self.self_attention = MultiHeadAttention(settings)
-        self.feed_forward = FeedForward(settings)
+        self.self_attention = _create_attention(settings, "encoder")
+        self.feed_forward = _create_feed_forward(settings, "encoder")
         self.self_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
 
@@ -191,9 +199,9 @@ class DecoderLayer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         """Create the three sublayers, and a residual connection with a norm around each."""
         super().__init__()
-        self.self_attention = MultiHeadAttention(settings)
-        self.cross_attention = MultiHeadAttention(settings)
-        self.feed_forward = FeedForward(settings)
+        self.self_attention = _create_attention(settings, "decoder")
+        self.cross_attention = _create_attention(settings, "cross")
+        self.feed_forward = _create_feed_forward(settings, "decoder")
         self.self_attention_residual = ResidualConnection(settings)
         self.cross_attention_residual = ResidualConnection(settings)
         self.feed_forward_residual = ResidualConnection(settings)
@@ -249,7 +257,9 @@ class Encoder(nn.ModuleList):
 
     def __init__(self, settings: Settings) -> None:
         """Create the encoder layers."""
-        super().__init__(EncoderLayer(settings) for _ in range(settings.encoder_layers))
+        has_own_layers = defines_class(settings, "layer", "EncoderLayer")
+        layer_class = OwnEncoderLayer if has_own_layers else EncoderLayer
+        super().__init__(layer_class(settings) for _ in range(settings.encoder_layers))
 
     def forward(self, x: Tensor, layout: Layout, layer_drop: float) -> Tensor:
         """Run the encoder layers one after the other on the source tokens of a batch.
@@ -275,7 +285,9 @@ class Decoder(nn.ModuleList):
 
     def __init__(self, settings: Settings) -> None:
         """Create the decoder layers."""
-        super().__init__(DecoderLayer(settings) for _ in range(settings.decoder_layers))
+        has_own_layers = defines_class(settings, "layer", "DecoderLayer")
+        layer_class = OwnDecoderLayer if has_own_layers else DecoderLayer
+        super().__init__(layer_class(settings) for _ in range(settings.decoder_layers))
 
     def forward(
         self,
@@ -315,6 +327,26 @@ class Decoder(nn.ModuleList):
         for number, layer in enumerate(self):
             x = cast(DecoderLayer, layer).step(x, number, cache)
         return x
+
+
+def _create_attention(settings: Settings, kind: Kind) -> MultiHeadAttention:
+    """Create multi-head attention, or own code in its place.
+
+    Args:
+        settings: The settings of the model's shape.
+        kind: Which attention: self-attention of the encoder or the decoder, or cross-attention.
+    """
+    if settings.attention:
+        # It lacks only the methods for single steps of a search, which are not called with it.
+        return cast(MultiHeadAttention, OwnAttention(settings, kind))
+    return MultiHeadAttention(settings)
+
+
+def _create_feed_forward(settings: Settings, kind: Kind) -> FeedForward:
+    """Create a feed-forward network, or own code in its place, for the encoder or the decoder."""
+    if settings.feed_forward:
+        return cast(FeedForward, OwnFeedForward(settings, kind))
+    return FeedForward(settings)
 
 
 def _layers_to_run(layers: nn.ModuleList, layer_drop: float) -> Iterable[nn.Module]:

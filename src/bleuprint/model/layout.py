@@ -37,12 +37,15 @@ class PaddedLayout(NamedTuple):
             do not need it.
         recorded_weights: A list to which `attend` appends the weights of attention to these
             sentences, (batch, heads, query positions, positions); None records nothing.
+        score_bias: What self-attention adds to its scores, (heads, positions, positions); None adds
+            nothing.
     """
 
     size: Size
     mask: Tensor | None = None
     rounds_up_rows: bool = True
     recorded_weights: list[Tensor] | None = None
+    score_bias: Tensor | None = None
 
     def rows(self, x: Tensor) -> Tensor:
         """Flatten a batch to a matrix with a row for each position of each sentence.
@@ -94,16 +97,20 @@ class PaddedLayout(NamedTuple):
             position of each sentence, (rows, heads x value_dim).
         """
         assert isinstance(key_layout, PaddedLayout)
+        mask = key_layout.mask
+        if key_layout.score_bias is not None:
+            mask = _biased_mask(key_layout.score_bias, mask, is_causal)
+            is_causal = False  # The mask contains it now.
         if key_layout.recorded_weights is not None:
             # Only for attention maps: the kernel below does not return the weights.
-            weights = attention_weights(query, key, key_layout.mask, is_causal)
+            weights = attention_weights(query, key, mask, is_causal)
             key_layout.recorded_weights.append(weights)
         fastest_dtype = padded_attention_dtype(query)
         weighted_sums = functional.scaled_dot_product_attention(
             query.to(fastest_dtype),
             key.to(fastest_dtype),
             value.to(fastest_dtype),
-            key_layout.mask,
+            mask if mask is None or mask.dtype == torch.bool else mask.to(fastest_dtype),
             dropout,
             is_causal=is_causal,
         )
@@ -171,6 +178,26 @@ class PackedLayout(NamedTuple):
         return weighted_sums.flatten(1)
 
 
+def _biased_mask(bias: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
+    """Return what is added to scores of self-attention: a bias, and -inf where a mask is False.
+
+    Args:
+        bias: The bias, (heads, positions, positions).
+        mask: False at keys that are padding, (sentences, 1, 1, positions); None without padding.
+        is_causal: Whether no position attends to a later one.
+
+    Returns:
+        The numbers to add, (sentences or 1, heads, positions, positions).
+    """
+    biased = bias[None]
+    if is_causal:
+        is_visible = torch.ones(bias.shape[1:], dtype=torch.bool, device=bias.device).tril()
+        biased = biased.where(is_visible, -torch.inf)
+    if mask is not None:
+        biased = biased.where(mask, -torch.inf)
+    return biased
+
+
 Layout: TypeAlias = PaddedLayout | PackedLayout
 
 
@@ -183,7 +210,8 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal
         query: The queries, (sentences, heads, positions, key_dim).
         key: The keys, (sentences, heads, key positions, key_dim).
         mask: False at keys that are padding, (sentences, 1, 1, key positions). None if there is no
-            padding, or if attention is causal: padding follows all tokens of a sentence.
+            padding, or if attention is causal: padding follows all tokens of a sentence. Or numbers
+            to add to the scores, (sentences or 1, heads, positions, key positions).
         is_causal: Whether no position attends to a later one.
 
     Returns:
@@ -195,6 +223,8 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal
     if is_causal:
         # True on and below the diagonal: each query sees its own position and earlier ones.
         mask = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).tril()
-    if mask is not None:
+    if mask is not None and mask.dtype == torch.bool:
         scores = scores.where(mask, -torch.inf)
+    elif mask is not None:
+        scores = scores + mask
     return scores.softmax(dim=-1)

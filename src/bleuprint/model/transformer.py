@@ -9,7 +9,7 @@ positions, `rows` all tokens of a batch, `hypotheses` those of a search, `vocabu
 the target vocabulary, `d_model` the size of a hidden state. Masks are False at padding.
 """
 
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -32,9 +32,13 @@ from bleuprint.model.layers import (
 )
 from bleuprint.model.layout import Layout, PackedLayout, PaddedLayout
 from bleuprint.model.linear import Linear
+from bleuprint.model.own_parts import OwnPositions, PrefixCache
 from bleuprint.model.positions import PositionalEncoding
 from bleuprint.model.rows import unpad_rows
 from bleuprint.runtime.errors import UserError
+
+# The state of a search.
+Cache: TypeAlias = KVCache | PrefixCache
 
 
 class AttentionWeights(NamedTuple):
@@ -95,8 +99,14 @@ class Transformer(nn.Module):
         # With pre-norm, the last layer ends with a sum that is not normalized yet.
         self.encoder_norm = create_norm(settings) if is_pre_norm else nn.Identity()
         self.decoder_norm = create_norm(settings) if is_pre_norm else nn.Identity()
-        self.source_positions = PositionalEncoding(settings)
-        self.target_positions = PositionalEncoding(settings)
+        self.source_positions: PositionalEncoding | OwnPositions
+        self.target_positions: PositionalEncoding | OwnPositions
+        if settings.positions:
+            self.source_positions = OwnPositions(settings, "encoder")
+            self.target_positions = OwnPositions(settings, "decoder")
+        else:
+            self.source_positions = PositionalEncoding(settings)
+            self.target_positions = PositionalEncoding(settings)
         if settings.tie_embeddings in ("all", "decoder"):
             self.projection.weight = self.target_embedding.weight
         if settings.tie_embeddings == "all":
@@ -185,7 +195,7 @@ class Transformer(nn.Module):
         memory = self._encode_rows(source, source_layout)
         return self._decode_rows(target, target_layout, memory, source_layout)
 
-    def init_cache(self, source: Tensor) -> KVCache:
+    def init_cache(self, source: Tensor) -> Cache:
         """Encode source sentences for a search, and prepare its key-value cache.
 
         In all steps of a search, a decoder layer attends to the same keys and values of the source.
@@ -195,9 +205,12 @@ class Transformer(nn.Module):
             source: The ids of the source sentences, with EOS, (batch, source_len).
 
         Returns:
-            The cache before the first target token, with the keys and values of the sources.
+            The cache before the first target token, with the keys and values of the sources. If own
+            code computes attention, the cache contains the encoder's output instead.
         """
         memory, mask = self.encode(source)
+        if self.settings.needs_padded_batches:
+            return PrefixCache(memory, mask)
         layout = self._padded_layout(memory)
         rows = layout.rows(memory)
         keys_and_values = []
@@ -205,7 +218,7 @@ class Transformer(nn.Module):
             keys_and_values.append(layer.cross_attention.project_key_value(rows, layout))
         return KVCache(keys_and_values, mask)
 
-    def step(self, tokens: Tensor, cache: KVCache) -> tuple[Tensor, KVCache]:
+    def step(self, tokens: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
         """Compute the logits of the next token of each hypothesis of a search.
 
         Args:
@@ -215,6 +228,10 @@ class Transformer(nn.Module):
         Returns:
             The logits, (hypotheses, vocabulary), which are -inf for PAD and BOS; and the cache.
         """
+        if isinstance(cache, PrefixCache):
+            cache.append(tokens)
+            states = self.decode(cache.tokens, cache.memory, cache.mask)
+            return self._next_token_logits(states[:, -1]), cache
         cache.advance(len(tokens))
         # All hypotheses are equally long, so these tokens have the same position. For the
         # embedding, each hypothesis is a sentence of this one position.
@@ -254,6 +271,10 @@ class Transformer(nn.Module):
         target_layout = self._padded_layout(target, recorded_weights=weights.decoder)
         memory_layout = self._padded_layout(memory, mask, weights.cross)
         self._decode_padded(target, target_layout, memory, memory_layout)
+        if not weights.encoder or not weights.cross:
+            raise UserError(
+                "the attention weights are not known: own code computes the attention of this model"
+            )
         return weights
 
     @property
@@ -282,6 +303,7 @@ class Transformer(nn.Module):
             The encoder's output, (batch, source_len, d_model).
         """
         embedded = self._embed_source(source, range(source.size(1)))
+        layout = _with_score_bias(layout, self.source_positions, embedded)
         rows = self._encode_rows(layout.rows(embedded), layout)
         return unpad_rows(rows, layout.size)
 
@@ -300,6 +322,7 @@ class Transformer(nn.Module):
             The hidden states, (batch, target_len, d_model).
         """
         embedded = self._embed_target(target, range(target.size(1)))
+        layout = _with_score_bias(layout, self.target_positions, embedded)
         memory_rows = memory_layout.rows(memory)
         rows = self._decode_rows(layout.rows(embedded), layout, memory_rows, memory_layout)
         return unpad_rows(rows, layout.size)
@@ -380,7 +403,7 @@ class Transformer(nn.Module):
     def _embed(
         self,
         embedding: Embedding,
-        positional_encoding: PositionalEncoding,
+        positional_encoding: PositionalEncoding | OwnPositions,
         ids: Tensor,
         positions: range | Tensor,
     ) -> Tensor:
@@ -411,6 +434,21 @@ class Transformer(nn.Module):
         if self.activation_dtype is not None:
             embedded = embedded.to(self.activation_dtype)
         return dropout(embedded, self.settings.dropout.embedding, self.training)
+
+
+def _with_score_bias(
+    layout: PaddedLayout, positions: PositionalEncoding | OwnPositions, embedded: Tensor
+) -> PaddedLayout:
+    """Return a layout with what own positions add to the scores of self-attention, if anything.
+
+    Args:
+        layout: The layout of the sentences.
+        positions: The positions of their side.
+        embedded: The embedded sentences, (sentences, length, d_model).
+    """
+    if not isinstance(positions, OwnPositions):
+        return layout
+    return layout._replace(score_bias=positions.score_bias(embedded.size(1), embedded))
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -16,6 +16,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import DamagedFile, name_in_errors
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.regular_files import check_regular_file, sha256_of
+from bleuprint.runtime.schema import to_json_value
 
 WEIGHTS = "model.safetensors"
 
@@ -34,7 +35,7 @@ def write_description(folder: Path, model: Model, corpus: BinaryCorpus, fingerpr
         target=_describe_vocabulary(corpus, corpus.target),
     )
     description = {
-        "model": dataclasses.asdict(model),
+        "model": to_json_value(model),
         "vocabularies": dataclasses.asdict(vocabularies),
         "fingerprint": fingerprint,
     }

@@ -215,8 +215,8 @@ def _committed_code() -> str | None:
     if has_edits:
         short_hash = commit[:12]
         raise UserError(
-            f"src, stages or dvc.yaml differs from the commit {short_hash}. Commit the changes "
-            "(git status lists them), then run the same command again"
+            f"src, stages, own or dvc.yaml differs from the commit {short_hash}. Commit the "
+            "changes (git status lists them), then run the same command again"
         )
     return commit
 

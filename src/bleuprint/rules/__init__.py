@@ -1,7 +1,7 @@
 """Finds cleaning and filtering rules: every `Edit` and `Check` in the modules of this folder.
 
 `EDITS` and `CHECKS` are all rules by name. A class whose name begins with _ is a base of rules, not
-a rule. rule.py explains how to write one.
+a rule. rule.py explains how to write one. `find_edit` and `find_check` find rules in own/.
 """
 
 import importlib
@@ -10,12 +10,16 @@ import pkgutil
 from collections import UserDict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
 from bleuprint.rules.rule import Check, Edit, Rule, rule_error
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.own_code import FOLDER, import_own, is_own_name, module_name, pinned_name
 
+# The names for which `find_edit` and `find_check` search, as a regular expression.
+FOUND_NAMES = rf"^{FOLDER}\."
 RuleT = TypeVar("RuleT", bound=Rule)
 
 
@@ -68,20 +72,81 @@ def _find_rules(base_class: type[RuleT]) -> Iterator[type[RuleT]]:
     Raises:
         UserError: A rule is incomplete, or a module cannot be imported.
     """
-    module_names = [f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)]
-    for module_name in sorted(module_names):
-        if module_name == Rule.__module__:
+    names = [f"{__name__}.{module.name}" for module in pkgutil.iter_modules(__path__)]
+    for name in sorted(names):
+        if name == Rule.__module__:
             continue  # This module defines the base classes only.
-        module = _import_module(module_name)
-        for value in vars(module).values():
-            # Classes that the module imports are among its names, too. They are skipped.
-            is_defined_here = inspect.isclass(value) and value.__module__ == module_name
-            if not is_defined_here or not issubclass(value, base_class):
-                continue
-            if value.__name__.startswith("_"):
-                continue  # A base for other rules.
-            _check_complete(value)
-            yield value
+        yield from _rules_in_module(_import_module(name), base_class)
+
+
+def _rules_in_module(module: ModuleType, base_class: type[RuleT]) -> Iterator[type[RuleT]]:
+    """Yield the rules that a module defines.
+
+    Args:
+        module: The module.
+        base_class: Edit or Check.
+
+    Raises:
+        UserError: A rule is incomplete.
+    """
+    for value in vars(module).values():
+        # Classes that the module imports are among its names, too. They are skipped.
+        is_defined_here = inspect.isclass(value) and value.__module__ == module.__name__
+        if not is_defined_here or not issubclass(value, base_class):
+            continue
+        if value.__name__.startswith("_"):
+            continue  # A base for other rules.
+        _check_complete(value)
+        yield value
+
+
+def find_edit(name: str) -> type[Edit] | None:
+    """Return the rule of own code that a name under `clean` means; None for another name.
+
+    Args:
+        name: The name, such as `own.no_dashes` for the rule in own/no_dashes.py.
+
+    Raises:
+        UserError: The module cannot be imported, or has not exactly one complete rule.
+    """
+    return _find_own_rule(name, Edit)  # type: ignore[type-abstract]
+
+
+def find_check(name: str) -> type[Check] | None:
+    """Return the rule of own code that a name under `filter` means; None for another name.
+
+    Args:
+        name: The name, such as `own.questions` for the rule in own/questions.py.
+
+    Raises:
+        UserError: The module cannot be imported, or has not exactly one complete rule.
+    """
+    return _find_own_rule(name, Check)  # type: ignore[type-abstract]
+
+
+def _find_own_rule(name: str, base_class: type[RuleT]) -> type[RuleT] | None:
+    """Return the rule that a module in own/ defines; None if the name is not of such a module.
+
+    Args:
+        name: The name, with or without its fingerprint.
+        base_class: Edit, for rules that change sentences; or Check, for rules that drop pairs.
+
+    Raises:
+        UserError: The module cannot be imported, or has not exactly one complete rule.
+    """
+    if not is_own_name(name):
+        return None
+    module = import_own(name)
+    rules = list(_rules_in_module(module, base_class))
+    if len(rules) != 1:
+        found_names = ", ".join(rule.__name__ for rule in rules) or "none"
+        raise UserError(
+            f"{module_name(name)} must define one class that inherits from {base_class.__name__}; "
+            f"it has: {found_names}"
+        )
+    rule = rules[0]
+    rule.own_module = pinned_name(name, Path())
+    return rule
 
 
 def _import_module(name: str) -> ModuleType:

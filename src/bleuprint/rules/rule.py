@@ -1,8 +1,9 @@
 """The base classes of cleaning and filtering rules: `Edit` changes sentences, `Check` drops pairs.
 
-A rule is a frozen dataclass whose fields are its settings in params.yaml. A rule of your own is a
-class in a new file of this folder; its name in params.yaml is the name of the class in lower case
-with underscores (`NoQuestions` is `no_questions`). The name of a base class of rules begins with _.
+A rule is a frozen dataclass whose fields are its settings in params.yaml. Its name in params.yaml
+is the name of the class in lower case with underscores (`NoQuestions` is `no_questions`). The name
+of a base class of rules begins with _. A rule of your own is a class in a new file of the project's
+folder own/; its name is that of the file: `own.no_questions`.
 """
 
 import re
@@ -12,10 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.machine_errors import is_out_of_memory
+from bleuprint.runtime.own_code import import_own, module_name, place_of_error
 from bleuprint.text.language_codes import language_code
 from bleuprint.text.parallel import Pair
 from bleuprint.text.tokenizers import NO_BOUNDS, TokenBounds
@@ -67,16 +69,40 @@ class Rule:
     Attributes:
         rank: Rules run by rank, then by name, whatever their order in params.yaml.
         known_languages: The codes of the languages that the rule supports; None if it supports all.
+        own_module: For a rule in own/, the name of its module with the fingerprint of the code;
+            empty for built-in rules. The rule's import sets it.
     """
 
     rank: ClassVar[int] = 100
     known_languages: ClassVar[Collection[str] | None] = None
+    own_module: ClassVar[str] = ""
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the rule in params.yaml: `length_ratio` for a class LengthRatio."""
+        """Return the name of the rule in params.yaml: `length_ratio` for a class LengthRatio.
+
+        For a rule in own/, it is the name of the module, such as `own.questions`.
+        """
+        if cls.own_module:
+            return module_name(cls.own_module)
         # An underscore is put between a lower-case letter or digit and the upper-case one after it.
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def key(cls) -> str:
+        """Return the name under which files record the rule, with the fingerprint of own code."""
+        return cls.own_module or cls.name()
+
+    @property
+    def fingerprint_name(self) -> str:
+        """The name under which the rule counts in fingerprints of settings."""
+        return self.own_module or type(self).__name__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Let another process import the code of a rule in own/, when it receives the rule."""
+        if not self.own_module:
+            return super().__reduce_ex__(protocol)
+        return restore_rule, (self.own_module, type(self).__name__, vars(self))
 
     @classmethod
     def check_language(cls, language: str) -> None:
@@ -160,6 +186,19 @@ class SideCheck(Check):
 Edits = tuple[Edit, ...]
 
 
+def restore_rule(own_module: str, class_name: str, settings: dict[str, Any]) -> Rule:
+    """Create a rule of own code in another process, which received it from this one.
+
+    Args:
+        own_module: The name of the module, with its fingerprint.
+        class_name: The name of the rule's class.
+        settings: The settings of the rule.
+    """
+    rule_class: type[Rule] = getattr(import_own(own_module), class_name)
+    rule_class.own_module = own_module
+    return rule_class(**settings)
+
+
 def apply_edits(sentence: str, language: str, edits: Edits) -> str:
     """Apply edits to a sentence one after the other, then reduce runs of spaces to one space.
 
@@ -232,13 +271,15 @@ def rule_error(error: Exception, text: str | None = None) -> UserError:
     if isinstance(error, UserError):
         return error
     frames = traceback.extract_tb(error.__traceback__)
+    own_place = place_of_error(error)
     # A rule may call library functions, so the error may come from there. The last frame in the
     # folder of rules is the line of the rule that failed.
     rules_folder = str(Path(__file__).parent)
     rule_frames = [frame for frame in frames if frame.filename.startswith(rules_folder)]
     # There is no such frame if the rule could not be called: its method lacks a parameter.
     last_frame = rule_frames[-1] if rule_frames else frames[-1]
-    message = f"{last_frame.filename}:{last_frame.lineno}: {type(error).__name__}: {error}"
+    place = own_place or f"{last_frame.filename}:{last_frame.lineno}"
+    message = f"{place}: {type(error).__name__}: {error}"
     if text is not None:
         message += f", at {text[:_SHOWN_CHARACTERS]!r}"
     return UserError(message)

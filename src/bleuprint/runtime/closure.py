@@ -329,14 +329,17 @@ def _parse_file(suffix: str, content: bytes) -> ParsedFile:
         suffix: The end of the file's name, such as `.py`.
         content: The bytes of the file.
     """
-    imports: list[str] = []
     if suffix == ".py":
         tree = ast.parse(content)
-        content = repr(_as_tuples(tree)).encode()
-        imports = _package_imports(tree)
-    elif suffix == ".cpp":
+        return ParsedFile(syntax_sha256(tree), _package_imports(tree))
+    if suffix == ".cpp":
         content = re.sub(rb"\s*//[^\n]*", b"", content).strip()
-    return ParsedFile(hashlib.sha256(content).hexdigest(), imports)
+    return ParsedFile(hashlib.sha256(content).hexdigest(), imports=[])
+
+
+def syntax_sha256(tree: ast.Module) -> str:
+    """Return a hash of a syntax tree, in which comments, docstrings and formatting do not count."""
+    return hashlib.sha256(repr(_as_tuples(tree)).encode()).hexdigest()
 
 
 def _package_imports(tree: ast.Module) -> list[str]:

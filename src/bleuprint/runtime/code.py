@@ -33,9 +33,12 @@ def code_commit() -> str | None:
         return None
     # Only the code is compared. Results are in Git, too, and running the pipeline changes them.
     changed_files = git_output(
-        root, "diff", "--name-only", "HEAD", "--", "src", "stages", "dvc.yaml"
+        root, "diff", "--name-only", "HEAD", "--", "src", "stages", "own", "dvc.yaml"
     )
-    return f"{commit}+" if changed_files else commit
+    # A module that was never committed would be missing in a clone. Files in src are not looked at:
+    # the build leaves compiled ones there.
+    new_files = git_output(root, "ls-files", "--others", "--exclude-standard", "--", "own")
+    return f"{commit}+" if changed_files or new_files else commit
 
 
 def git_output(root: Path, *arguments: str) -> bytes:

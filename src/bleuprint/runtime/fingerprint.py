@@ -28,7 +28,8 @@ def _to_json_value(value: Any) -> Any:
     """Convert settings into values that JSON can write.
 
     A dataclass becomes `{CLASS: {FIELD: VALUE}}`, without fields that are None. The name of the
-    class tells two cleaning rules with equal fields apart.
+    class tells two cleaning rules with equal fields apart. A class with the attribute
+    `fingerprint_name` counts under this name instead.
     """
     if dataclasses.is_dataclass(value):
         fields = {}
@@ -36,7 +37,8 @@ def _to_json_value(value: Any) -> Any:
             field_value = getattr(value, field.name)
             if field_value is not None:
                 fields[field.name] = _to_json_value(field_value)
-        return {type(value).__name__: fields}
+        class_name = getattr(value, "fingerprint_name", type(value).__name__)
+        return {class_name: fields}
     if isinstance(value, Mapping):
         return {key: _to_json_value(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

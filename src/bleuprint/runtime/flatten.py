@@ -43,7 +43,7 @@ def _flat_entries(key: str, value: Any) -> Iterator[tuple[str, str]]:
         if any(dataclasses.is_dataclass(item) for item in value):
             # A list of cleaning rules: the name of each rule is a part of its key.
             for rule in value:
-                yield from _flat_entries(f"{key}.{rule.name()}", rule)
+                yield from _flat_entries(f"{key}.{rule.key()}", rule)
         else:
             yield key, ", ".join(_value_text(item) for item in value)
     elif value is not None:

@@ -15,14 +15,13 @@ The validators are made in `pydantic_adapters`. The second half of this module w
 
 import difflib
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 from annotated_types import Ge, Interval
-from pydantic import GetCoreSchemaHandler, StringConstraints
-from pydantic_core import CoreSchema, ErrorDetails, ValidationError, core_schema
+from pydantic import StringConstraints
+from pydantic_core import ErrorDetails, ValidationError
 
 from bleuprint.runtime.errors import UserError, UserErrors
 from bleuprint.runtime.file_errors import RERUN, DamagedFile
@@ -87,47 +86,6 @@ _NAME_PROBLEM = (
 _OTHER_VERSION = ", as in a file that another version wrote"
 _MAX_VALUE_CHARACTERS = 60
 _MAX_EXAMPLE_KEYS = 4
-
-
-@dataclass(frozen=True)
-class NamedEntries:
-    """The annotation of a field that is a mapping in a document and a tuple of dataclasses here.
-
-    For example, the cleaning rules `{length: {max: 250}, numerals: {}}` are read as
-    `(Length(max=250), Numerals())`.
-
-    Attributes:
-        classes: The dataclass of each entry by its name. Their order is the order of the tuple,
-            whatever the order in the document.
-    """
-
-    classes: Mapping[str, type]
-
-    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Tell pydantic how to read and write a field that has this object as its annotation.
-
-        The mapping `{length: {max: 250}}` of a document becomes the tuple `(Length(max=250),)` of
-        the program. All entries are optional, and unknown names are refused.
-        """
-        entry_schemas = {}
-        for name, entry_class in self.classes.items():
-            entry_schema = handler.generate_schema(entry_class)
-            entry_schemas[name] = core_schema.typed_dict_field(entry_schema, required=False)
-        mapping_schema = core_schema.typed_dict_schema(entry_schemas, extra_behavior="forbid")
-        return core_schema.no_info_after_validator_function(
-            self._as_tuple,
-            mapping_schema,
-            serialization=core_schema.plain_serializer_function_ser_schema(_as_mapping),
-        )
-
-    def _as_tuple(self, entries: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the entries of a mapping in the order of `classes`."""
-        return tuple(entries[name] for name in self.classes if name in entries)
-
-
-def _as_mapping(instances: tuple[Any, ...]) -> dict[str, Any]:
-    """Return a tuple of dataclasses, such as cleaning rules, as the mapping in a document."""
-    return {instance.name(): to_json_value(instance) for instance in instances}
 
 
 class SettingError(ValueError):
@@ -233,9 +191,9 @@ def check_record(
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
     # The dotted key of the field in the whole file, such as `train.seed`.
-    field_key = ".".join(str(key) for key in [*keys, *_keys_of(detail)])
+    field_key = ".".join(str(key) for key in [*keys, *keys_of(detail)])
     field = f"field {field_key}" if field_key else "the whole file"
-    cause = _cause_of(detail)
+    cause = cause_of(detail)
     if detail["type"] in ("missing", "missing_argument"):
         problem = f"{field} is missing{_OTHER_VERSION}"
     elif detail["type"] == "unexpected_keyword_argument":
@@ -315,7 +273,7 @@ def _describe_errors(
     lines_by_error: dict[str, list[str]] = {}
     for detail in details:
         line = _describe_error(detail, document, path, settings_class)
-        cause = _cause_of(detail)
+        cause = cause_of(detail)
         error = line if cause is None else str(cause)
         lines = lines_by_error.setdefault(error, [])
         if line not in lines:
@@ -340,8 +298,8 @@ def _describe_error(
         path: The document's file.
         settings_class: The dataclass of the whole document.
     """
-    keys = _keys_of(detail)
-    cause = _cause_of(detail)
+    keys = keys_of(detail)
+    cause = cause_of(detail)
     if isinstance(cause, SettingError):
         keys.extend(cause.keys)
     if detail["type"] == "missing":
@@ -354,7 +312,7 @@ def _describe_error(
         location = location.child(value, key)
         value = value[key] if has_entry(value, key) else None
     if cause is None:
-        message = _describe_pydantic_error(detail, keys, settings_class)
+        message = describe_pydantic_error(detail, keys, settings_class)
     else:
         message = str(cause)
         location = _refine_location(location, message, value)
@@ -392,7 +350,7 @@ def _refine_location(location: Location, message: str, value: Any) -> Location:
     return Location(key_location.path, section_key, key_location.line)
 
 
-def _describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: type[Any]) -> str:
+def describe_pydantic_error(detail: ErrorDetails, keys: Keys, settings_class: type[Any]) -> str:
     """Describe an error that pydantic itself has found in settings, such as a missing key.
 
     Args:
@@ -469,13 +427,13 @@ def _describe_wrong_value(detail: ErrorDetails) -> str:
     return f"{value_text} {_PROBLEMS[detail['type']].format_map(limits)}"
 
 
-def _keys_of(detail: ErrorDetails) -> list[str | int]:
+def keys_of(detail: ErrorDetails) -> list[str | int]:
     """Return the keys that lead to the value with an error, such as `["train", "seed"]`."""
     # pydantic adds "[key]" if not the value is wrong, but its name in the mapping.
     return [key for key in detail["loc"] if key != "[key]"]
 
 
-def _cause_of(detail: ErrorDetails) -> ValueError | None:
+def cause_of(detail: ErrorDetails) -> ValueError | None:
     """Return the ValueError by which a dataclass itself has refused its values, if there is one.
 
     The `__post_init__` of the dataclass has raised it. pydantic adds it to its own errors, and

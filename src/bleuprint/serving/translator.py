@@ -26,10 +26,11 @@ from bleuprint.decoding.ensemble import ModelOrEnsemble, load_model_or_ensemble,
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.decoding.translate import create_engine
 from bleuprint.decoding.word_alignment import WordAligner, WordAlignment
-from bleuprint.rules import EDITS
+from bleuprint.rules import EDITS, find_edit
 from bleuprint.rules.rule import Edit, Edits, apply_edits
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.schema import NamedEntries, validate_document
+from bleuprint.runtime.named_entries import NamedEntries
+from bleuprint.runtime.schema import validate_document
 from bleuprint.runtime.utf8 import read_line_batches
 from bleuprint.runtime.wording import counted
 from bleuprint.serving.known_words import KnownWords
@@ -122,7 +123,7 @@ class _CleaningSettings:
         clean: The edits in the order in which they are applied.
     """
 
-    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)]
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS, find_edit)]
 
 
 def load_translator(
@@ -143,8 +144,7 @@ def load_translator(
     corpus = BinaryCorpus(corpus_folder(run.corpus, "binary"))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load_model_or_ensemble(run.models_folder / "averaged", corpus).to(device)
-    # Sentences are cleaned as the training text was. The corpus records how; the user may have
-    # edited the setting in params.yaml since.
+    # Sentences are cleaned as the training text was. The user may have edited params.yaml since.
     recorded = {"clean": corpus.clean}
     cleaning = validate_document(_CleaningSettings, recorded, corpus.folder / CORPUS)
     return Translator(model, corpus, cleaning.clean, decode, sampler, languages)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from bleuprint.config.system import Average
+from bleuprint.config.average import Average
 from bleuprint.model.origin import check_origin
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError

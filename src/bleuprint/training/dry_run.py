@@ -1,15 +1,20 @@
 """The dry run before a training: whether its largest batches fit into memory.
 
-If they do not, the error names a smaller `max_tokens` that does.
+If they do not, the error names a smaller `max_tokens` that does. Own code is checked before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from bleuprint.config.system import Train
+import torch
+from torch import Tensor
+
+from bleuprint.config.system import Model, System, Train
 from bleuprint.dataset.batch import PairIds, Sentence
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.dataset.packed_batch import TrainingBatch
-from bleuprint.dataset.subwords.vocabulary import EOS
+from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, SPECIALS, UNK
+from bleuprint.model.transformer import Transformer
 from bleuprint.runtime.distributed.gpus import describe_device_memory
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.errors import UserError
@@ -17,6 +22,8 @@ from bleuprint.training.data_loader import batch_class
 from bleuprint.training.memory_advice import lower_max_tokens
 from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_memory
 
+# Two outputs that should be equal may differ by so much of the largest output, by rounding.
+_TOLERANCE = 1e-3
 # The length in tokens of short sentences, which fill a batch without padding.
 _SHORT_LENGTH = 16
 
@@ -36,8 +43,9 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
 
     Raises:
         UserError: The batches do not fit. All processes raise it, even if only one ran out of
-            memory.
+            memory. Or own code computes what it must not; then each process finds it by itself.
     """
+    check_model(step.model)
     max_tokens = settings.max_tokens
     if _fits(max_tokens, step, corpus, settings, group):
         return
@@ -54,6 +62,93 @@ def dry_run(step: TrainStep, corpus: BinaryCorpus, settings: Train, group: Group
         f"Lower train.max_tokens ({settings.max_tokens}), filter.length.max or model.d_model "
         f"({step.model.settings.d_model})"
     )
+
+
+def check_models(systems: Iterable[System]) -> None:
+    """Check models with own code by a small batch, long before their trainings start.
+
+    Args:
+        systems: The settings of the systems. Models without own code are not created.
+
+    Raises:
+        UserError: Own code cannot be imported, fails, or computes what it must not.
+    """
+    checked = set[Model]()
+    for system in systems:
+        # One layer of each kind is enough, and needs less memory.
+        settings = replace(system.model, encoder_layers=1, decoder_layers=1)
+        if not settings.is_built_in and settings not in checked:
+            checked.add(settings)
+            vocabulary_size = len(SPECIALS)
+            check_model(Transformer(settings, vocabulary_size, vocabulary_size))
+
+
+@torch.no_grad()
+def check_model(model: Transformer) -> None:
+    """Run a model with own code on a small batch, and check what it must not do.
+
+    A target position must not depend on later tokens: in training, it would see the token that it
+    is to predict. And a sentence must not depend on padding, or on other sentences.
+
+    Args:
+        model: The model. If all of its parts are built in, nothing is checked.
+
+    Raises:
+        UserError: Own code raises an exception, returns another shape or NaN, or the model does
+            what it must not do.
+    """
+    if model.settings.is_built_in:
+        return
+    was_training = model.training
+    dtype = model.activation_dtype
+    model.eval()
+    model.activation_dtype = None
+    try:
+        _check_dependencies(model)
+    finally:
+        model.train(was_training)
+        model.activation_dtype = dtype
+
+
+def _check_dependencies(model: Transformer) -> None:
+    """Raise UserError if outputs of a model depend on later tokens, on padding, or are NaN.
+
+    Args:
+        model: The model, in evaluation mode.
+    """
+
+    def run(source: list[list[int]], target: list[list[int]]) -> Tensor:
+        """Return the hidden states of the target positions, (sentences, positions, d_model)."""
+        memory, mask = model.encode(torch.tensor(source, device=model.device))
+        return model.decode(torch.tensor(target, device=model.device), memory, mask)
+
+    # Each vocabulary has these tokens. Two sentences, the second one shorter in source and target.
+    sources = [[UNK, BOS, UNK, EOS], [UNK, EOS, PAD, PAD]]
+    targets = [[BOS, UNK, BOS, UNK], [BOS, UNK, PAD, PAD]]
+    hidden = run(sources, targets)
+    blamed = ", ".join(f"model.{part} {name}" for part, name in model.settings.own_parts.items())
+    if not bool(torch.isfinite(hidden[0]).all() and torch.isfinite(hidden[1, :2]).all()):
+        raise UserError(
+            f"{blamed}: the decoder returns NaN or infinity. Look at masks and divisions"
+        )
+    limit = _TOLERANCE * float(hidden[0].abs().max())
+    with_other_end = run(sources, [[BOS, UNK, EOS, EOS], targets[1]])
+    if _difference(with_other_end[0, :2], hidden[0, :2]) > limit:
+        raise UserError(
+            f"{blamed}: the output at a target position depends on later tokens, which translation "
+            "does not have. Let tokens attend only to positions where the mask is True"
+        )
+    alone = run([sources[1][:2]], [targets[1][:2]])
+    if _difference(alone[0], hidden[1, :2]) > limit:
+        raise UserError(
+            f"{blamed}: the output for a sentence depends on padding or on other sentences of its "
+            "batch. Let tokens attend only to positions where the mask is True"
+        )
+
+
+def _difference(first: Tensor, second: Tensor) -> float:
+    """Return the largest difference between two tensors of the same shape."""
+    return float((first - second).abs().max())
 
 
 def _fits(
