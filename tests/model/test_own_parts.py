@@ -9,6 +9,7 @@ import systems
 from bleuprint.config.system import Model
 from bleuprint.decoding.ctranslate2_convert import convert
 from bleuprint.model.backends import can_pack
+from bleuprint.model.marian_config import check_expressible
 from bleuprint.runtime.errors import UserError
 from bleuprint.training.dry_run import check_model
 from models import SHAPE, SOURCE, TARGET, model_of, trained_model_of
@@ -344,6 +345,13 @@ def test_the_export_names_the_part_that_ctranslate2_does_not_support(project):
 
     with pytest.raises(UserError, match=r"CTranslate2 does not support model.layer own.plain"):
         convert(model_of(layer="own.plain"), ([], []), project / "exported")
+
+
+def test_the_marian_format_cannot_describe_own_code():
+    settings = dataclasses.replace(SHAPE, feed_forward="own.plain")
+
+    with pytest.raises(UserError, match=r"cannot describe model.feed_forward own.plain"):
+        check_expressible(settings)
 
 
 def test_weights_are_not_loaded_into_own_code_that_has_changed_since(project):

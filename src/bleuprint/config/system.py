@@ -113,8 +113,7 @@ class Model:
         """Set d_k and d_v to d_model / heads if they are 0, and check the sizes.
 
         Raises:
-            ValueError: A size does not fit another one, or the positional encoding; or own code is
-                not named by own.NAME.
+            ValueError: A size does not fit another setting; or own code is not named by own.NAME.
         """
         for setting, value in self.own_parts.items():
             check_part_name(setting, value)
