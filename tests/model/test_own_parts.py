@@ -350,7 +350,7 @@ def test_the_export_names_the_part_that_ctranslate2_does_not_support(project):
 def test_the_marian_format_cannot_describe_own_code():
     settings = dataclasses.replace(SHAPE, feed_forward="own.plain")
 
-    with pytest.raises(UserError, match=r"cannot describe model.feed_forward own.plain"):
+    with pytest.raises(UserError, match="cannot describe a model with own code"):
         check_expressible(settings)
 
 

@@ -187,10 +187,10 @@ def check_expressible(settings: Model) -> None:
     Raises:
         UserError: A setting has a value that the format cannot describe.
     """
-    for setting, module in settings.own_parts.items():
+    if not settings.is_built_in:
         raise UserError(
-            f"the Marian format cannot describe model.{setting} {module}. To translate with own "
-            "code: bleuprint translate"
+            "the Marian format cannot describe a model with own code. To translate with it: "
+            "bleuprint translate"
         )
     head_size = settings.d_model // settings.heads
     supported_values: dict[str, list[Any]] = {
