@@ -74,10 +74,10 @@ def test_every_library_that_the_package_imports_is_declared_in_pyproject_toml():
     assert undeclared == set()
 
 
-def test_every_dependency_is_imported_except_the_one_that_mlflow_needs_for_gpus():
-    """MLflow imports nvidia-ml-py to monitor GPUs; the package itself does not."""
+def test_every_dependency_is_imported():
+    """A library that nothing imports would be installed for nothing."""
     dependencies = {normalized(name) for name in project_table()["dependencies"]}
 
     dependencies_without_import = dependencies - imported_distributions()
 
-    assert dependencies_without_import == {"nvidia-ml-py"}
+    assert dependencies_without_import == set()

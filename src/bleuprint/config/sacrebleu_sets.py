@@ -27,7 +27,7 @@ class UnknownSetError(Exception):
 
 
 @dataclass(frozen=True)
-class PublishedSet:
+class SacrebleuTestSet:
     """A test set of sacreBLEU in one language pair.
 
     Attributes:
@@ -41,7 +41,9 @@ class PublishedSet:
     bibtex: str | None
 
 
-def find_test_set(name: str, languages: Sequence[str], reference: int | str | None) -> PublishedSet:
+def find_test_set(
+    name: str, languages: Sequence[str], reference: int | str | None
+) -> SacrebleuTestSet:
     """Look up a test set of sacreBLEU.
 
     Args:
@@ -67,7 +69,7 @@ def find_test_set(name: str, languages: Sequence[str], reference: int | str | No
     else:
         settings = _settings_of_two_files(dataset, files, reference)
     url = (dataset.data or [""])[0]
-    return PublishedSet(settings=settings, url=url, bibtex=_bibtex(dataset))
+    return SacrebleuTestSet(settings=settings, url=url, bibtex=_bibtex(dataset))
 
 
 def _language_pair(dataset: Dataset, languages: Sequence[str]) -> str:
