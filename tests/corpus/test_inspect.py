@@ -214,7 +214,11 @@ def replace_unchecked(settings, **values):
 def test_a_corpus_with_several_directions_is_refused(settings, tmp_path):
     """An inspection shows one language pair; the message names those of the corpus."""
     directions = {"de-no": Direction(), "no-de": Direction()}
-    corpus = replace_unchecked(settings.corpora["own"], directions=directions)
+    corpus = settings.corpora["own"]
+    text = corpus.files.train["a"]
+    # The name of each text begins with its direction.
+    files = replace_unchecked(corpus.files, train={"de-no-a": text, "no-de-a": text}, tests={})
+    corpus = replace_unchecked(corpus, directions=directions, files=files)
     settings = replace_unchecked(settings, corpora={"own": corpus})
 
     message = (

@@ -26,8 +26,8 @@ def record_bars(monkeypatch):
     show = Progress.__init__
     advance = Progress.advance
 
-    def recorded_show(self, title, total, unit, start=0, silent=False):
-        show(self, title, total, unit, start, silent)
+    def recorded_show(self, title, total, unit, start=0, is_silent=False):
+        show(self, title, total, unit, start, is_silent)
         self.recorded = Bar(title, total, start)
         bars.append(self.recorded)
 
