@@ -102,7 +102,8 @@ def _opened_parquet(stream: BinaryIO, name: str) -> Iterator[Any]:
             shutil.copyfileobj(stream, unpacked)
             file = unpacked
         try:
-            yield ParquetFile(file)
+            # Without reading ahead in threads, which may outlive a program that ends with an error.
+            yield ParquetFile(file, pre_buffer=False)
         except (ArrowException, OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # A problem of the disk, which is reported elsewhere.
