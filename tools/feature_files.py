@@ -192,6 +192,18 @@ FEATURES = {
         modules=("runtime/own_code.py", "config/own_names.py", "model/own_parts.py"),
         names=("own_(code|parts?|positions|attention|models?)",),
     ),
+    "texts by name": Feature(
+        modules=("config/named_texts.py", "config/sacrebleu_sets.py"),
+        names=("sacrebleu_sets?", "opus", "huggingface", "names_of_texts"),
+    ),
+    "languages by tags": Feature(
+        modules=("text/bcp47.py", "runtime/tag_pattern.py"),
+        names=("check_language_tag", "with_usual_case", "memory_language_tag"),
+    ),
+    "scores of pairs": Feature(
+        modules=("corpus/download/formats/scores.py",),
+        names=("score_limit", "ScoreLimit", "PairScore"),
+    ),
     "COMET": Feature(
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),
         names=("comet",),
