@@ -25,6 +25,11 @@ VALUES_BY_LINE = {
         "imports_torch": False,
         "begin": ["train@a", "digest", "data/a"],
     },
+    "accept train score --because renamed": {
+        "imports_torch": False,
+        "stages": ["train", "score"],
+        "because": "renamed",
+    },
     "cite": {"imports_torch": False},
     "inspect news": {
         "imports_torch": False,
