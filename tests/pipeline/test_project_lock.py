@@ -194,7 +194,7 @@ def plan_in_progress(project):
         "from bleuprint.config.experiment import load_settings\n"
         "from bleuprint.pipeline.project_lock import hold_project\n"
         "load_settings()\n"
-        "with hold_project('bleuprint plan', writes=False):\n"
+        "with hold_project('bleuprint plan', writes_outputs=False):\n"
         "    print('holds', flush=True)\n"
         "    signal.pause()\n"
     )
