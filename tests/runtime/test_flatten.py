@@ -20,8 +20,8 @@ class LengthRule:
     most: int
 
     @staticmethod
-    def name():
-        """Return the name of the rule in params.yaml."""
+    def key():
+        """Return the name under which files record the rule."""
         return "length"
 
 
