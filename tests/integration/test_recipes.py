@@ -234,7 +234,8 @@ def test_the_examples_of_the_page_about_corpora_load_together(tmp_path):
     yaml.dump(params, path)
     loaded_texts = load_settings(path).corpora["mine-de-en"].files.train
 
-    assert loaded_texts.keys() == {"letters", "minutes", "web", "europarl", "nested", "news"}
+    named_texts = {"letters", "minutes", "web", "europarl", "nested", "news", "tatoeba"}
+    assert loaded_texts.keys() == named_texts
     assert loaded_texts["letters"].columns == (2, 1)  # of the second example, not the first
 
 

@@ -369,7 +369,9 @@ def test_a_training_that_would_save_too_few_checkpoints_to_average_is_refused(tm
 
     output = train(root, status=1)
 
-    assert re.search(r"max_epochs 1 gives too few updates \(\d+\): average\.last is 3, but ", output)
+    assert re.search(
+        r"max_epochs 1 gives too few updates \(\d+\): average\.last is 3, but ", output
+    )
 
 
 def test_the_error_for_a_diverging_training_advises_to_lower_the_learning_rate(tmp_path):
