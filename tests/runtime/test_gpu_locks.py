@@ -187,8 +187,13 @@ def test_without_a_setting_all_gpus_of_the_driver_are_visible(monkeypatch):
 def test_another_user_can_lock_a_gpu_whose_file_we_have_created(gpu_names):
     """The folder is like /tmp, and Linux lets nobody re-create another user's file there."""
     nobody = 65534
-    with hold_gpus():
-        pass
+    # With this mask, the files of a careful user are readable by nobody else.
+    usual_mask = os.umask(0o077)
+    try:
+        with hold_gpus():
+            pass
+    finally:
+        os.umask(usual_mask)
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     # Another user cannot read our packages, so they are imported first.
