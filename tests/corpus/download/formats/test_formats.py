@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 from parallel_formats import PAIRS, published_files, read_error, read_pairs, text_settings
 
-# An archive, of format moses, is read as plain text: test_moses.py.
+# An archive, of format moses, is read as plain text: test_opus_archives.py.
 FORMATS = [name for name in get_args(Format) if name != "moses"]
 # The formats that are read as XML, whose errors are those of the XML parser.
 XML_FORMATS = ("tmx", "wmt-xml")
