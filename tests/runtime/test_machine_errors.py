@@ -53,14 +53,30 @@ def test_a_full_disk_names_file_folder_and_free_space(tmp_path, monkeypatch, nam
     assert abs(reported_gb - free_gb) < 5  # Other programs write meanwhile.
 
 
-def test_too_many_open_files_names_the_limit_and_the_highest_allowed_one(tmp_path):
-    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+@pytest.mark.parametrize(
+    ("limits", "advice"),
+    [
+        pytest.param(
+            (1024, 4096),
+            "The limit is 1024 files. To raise it, run: ulimit -n 4096",
+            id="may be raised",
+        ),
+        pytest.param(
+            (4096, 4096),
+            "The limit is 4096 files, and this user may not raise it. "
+            "Run fewer processes, or ask the administrator for more",
+            id="highest",
+        ),
+    ],
+)
+def test_too_many_open_files_names_the_limit_and_how_to_raise_it(
+    tmp_path, monkeypatch, limits, advice
+):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
 
     message = message_after_name(errno.EMFILE, tmp_path / "x")
 
-    assert message == (
-        f"{tmp_path}/x. The limit is {soft_limit} files. To raise it, run: ulimit -n {hard_limit}"
-    )
+    assert message == f"{tmp_path}/x. {advice}"
 
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOENT])

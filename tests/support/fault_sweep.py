@@ -12,7 +12,7 @@ NEEDS_SECCOMP = needs(SECCOMP, syscalls.available())
 # The program treats other errors of files, such as EROFS, like EIO.
 FAULT_KINDS = ("SIGKILL", "ENOSPC", "EIO", "EMFILE", "ENOMEM")
 # What the error message contains besides the file.
-_MESSAGE_PARTS = {"ENOSPC": " free. ", "EMFILE": "may open", "ENOMEM": "memory"}
+_MESSAGE_PARTS = {"ENOSPC": " free. ", "EMFILE": "The limit is ", "ENOMEM": "memory"}
 
 
 def sweep_faults(tmp_path, operation, prepare_folder, read_state, fault_kinds=FAULT_KINDS, step=1):

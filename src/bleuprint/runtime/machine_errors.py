@@ -107,6 +107,11 @@ def _advice_for_system_error(error_number: int, file_name: str | bytes | int | N
         return _advice_for_full_disk(file_name)
     if error_number == errno.EMFILE:
         soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft_limit == hard_limit:
+            return (
+                f"The limit is {soft_limit} files, and this user may not raise it. "
+                "Run fewer processes, or ask the administrator for more"
+            )
         return f"The limit is {soft_limit} files. To raise it, run: ulimit -n {hard_limit}"
     return ""
 
