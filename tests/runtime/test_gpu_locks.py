@@ -9,9 +9,10 @@ import uuid
 
 import pytest
 
-from bleuprint.runtime import gpu_locks
+from bleuprint.runtime import gpu_locks, visible_gpus
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.gpu_locks import hold_gpus, visible_gpus
+from bleuprint.runtime.gpu_locks import hold_gpus
+from bleuprint.runtime.locks import flock_holder
 from requirements import PRIVILEGES, needs
 from root import ROOT
 
@@ -164,23 +165,33 @@ def test_without_a_visible_gpu_nothing_is_held_and_the_setting_stays(monkeypatch
         assert os.environ["CUDA_VISIBLE_DEVICES"] == setting
 
 
-def test_gpus_that_are_named_by_number_or_uuid_have_the_same_name(monkeypatch):
-    """Otherwise, two people who name a GPU differently would both lock it."""
-    monkeypatch.setattr(gpu_locks, "_driver_uuids", lambda: ["GPU-a", "GPU-b", "GPU-c"])
+@pytest.mark.parametrize("setting", ["1", "GPU-5f1", "GPU-5f1c"])
+def test_two_people_who_name_a_gpu_differently_lock_the_same_gpu(monkeypatch, setting):
+    """CUDA takes the number of a GPU, its UUID, or the first digits of the UUID."""
+    identity = uuid.uuid4().hex
+    uuids = [f"GPU-8932-{identity}", f"GPU-5f1c-{identity}"]
+    monkeypatch.setattr(visible_gpus, "_driver_uuids", lambda: uuids)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
 
-    names = {}
-    for setting in ("2,0", "GPU-c,GPU-a"):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
-        names[setting] = visible_gpus()
+    with hold_gpus() as names:
+        lock_file = gpu_locks._lock_file(uuids[1])
+        assert names == [uuids[1]]
+        assert flock_holder(lock_file) == os.getpid()
+    lock_file.unlink()
 
-    assert names == {"2,0": ["GPU-c", "GPU-a"], "GPU-c,GPU-a": ["GPU-c", "GPU-a"]}
 
+def test_of_several_parts_of_a_gpu_a_process_takes_one(monkeypatch, start_holder):
+    """CUDA shows a process only one part (MIG), so another process can take the next one."""
+    identity = uuid.uuid4().hex
+    parts = [f"MIG-{identity}-{number}" for number in range(2)]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(parts))
 
-def test_without_a_setting_all_gpus_of_the_driver_are_visible(monkeypatch):
-    monkeypatch.setattr(gpu_locks, "_driver_uuids", lambda: ["GPU-a", "GPU-b"])
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    first = held_by(start_holder())
+    second = held_by(start_holder())
 
-    assert visible_gpus() == ["GPU-a", "GPU-b"]
+    assert [*first, *second] == parts
+    for part in parts:
+        gpu_locks._lock_file(part).unlink(missing_ok=True)
 
 
 @needs(PRIVILEGES, os.getuid() == 0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bleuprint.pipeline.graph import Stage
 from bleuprint.runtime import processor
-from bleuprint.runtime.gpu_locks import visible_gpus
+from bleuprint.runtime.visible_gpus import visible_gpus
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from pathlib import Path
 from bleuprint.runtime.environment import gpu_limit
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.locks import flock_holder
+from bleuprint.runtime.visible_gpus import MIG_PREFIX, VISIBLE_GPUS, visible_gpus
 from bleuprint.runtime.wording import counted, join_with_and
 
-VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 # All users of the machine lock a GPU by the same file. So the folder does not depend on TMPDIR,
 # which may be a user's own.
 _LOCK_FOLDER = Path("/tmp/bleuprint-gpus")
@@ -28,56 +28,6 @@ _FOLDER_MODE = 0o1777
 _FILE_MODE = 0o666
 # A process that waits for a GPU looks this often whether one is free.
 _POLL_SECONDS = 0.5
-
-
-def visible_gpus() -> list[str]:
-    """Return the names of the GPUs that this process may use, such as GPU-5f1c... or 0.
-
-    These are the entries of CUDA_VISIBLE_DEVICES if it is set, as SLURM sets it for the GPUs of a
-    job; otherwise all GPUs of the machine that NVIDIA's driver lists. A number is replaced by the
-    UUID of the GPU, so that two processes that name the same GPU differently lock the same file.
-
-    Returns:
-        The names; without NVIDIA's driver, the entries of CUDA_VISIBLE_DEVICES as they are.
-    """
-    uuids = _driver_uuids()
-    setting = os.environ.get(VISIBLE_GPUS)
-    if setting is None:
-        return uuids
-    names = list[str]()
-    for entry in setting.split(","):
-        name = entry.strip()
-        # CUDA reads the list up to the first entry that names no GPU: "" and "-1" hide all GPUs.
-        if name in ("", "-1"):
-            break
-        is_number = name.isdecimal()
-        if is_number and int(name) < len(uuids):
-            name = uuids[int(name)]
-        names.append(name)
-    return names
-
-
-def _driver_uuids() -> list[str]:
-    """Return the UUIDs of all GPUs that NVIDIA's driver lists, in its order.
-
-    The list is empty if the machine has no such driver, or if it does not answer.
-    """
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    try:
-        uuids = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            uuids.append(str(pynvml.nvmlDeviceGetUUID(handle)))
-    except pynvml.NVMLError:
-        return []
-    finally:
-        pynvml.nvmlShutdown()
-    return uuids
 
 
 @contextmanager
@@ -97,11 +47,11 @@ def hold_gpus(max_gpus: int | None = None) -> Iterator[list[str]]:
         process may use none. Then it computes on the CPU.
 
     Raises:
-        UserError: BLEUPRINT_GPUS is not a number, or the folder of the locks cannot be used.
+        UserError: BLEUPRINT_GPUS is not a number, CUDA_VISIBLE_DEVICES names a GPU twice, or the
+            folder of the locks cannot be used.
     """
     visible_names = visible_gpus()
-    limits = [limit for limit in (max_gpus, gpu_limit()) if limit is not None]
-    limit = min(limits, default=len(visible_names))
+    limit = _highest_count(visible_names, max_gpus)
     with ExitStack() as locks:
         held_names = _lock_free_gpus(visible_names, limit, locks)
         was_waiting = False
@@ -120,6 +70,23 @@ def hold_gpus(max_gpus: int | None = None) -> Iterator[list[str]]:
             yield held_names
         finally:
             _set_or_remove(VISIBLE_GPUS, before)
+
+
+def _highest_count(names: Sequence[str], max_gpus: int | None) -> int:
+    """Return the highest number of GPUs that this process takes.
+
+    Args:
+        names: The GPUs that this process may use.
+        max_gpus: How many GPUs the caller can use; None for any number.
+
+    Raises:
+        UserError: The environment variable BLEUPRINT_GPUS is not a number.
+    """
+    limits = [len(names), max_gpus, gpu_limit()]
+    if any(name.startswith(MIG_PREFIX) for name in names):
+        # CUDA shows a process only one part of a GPU (MIG), even if the setting names several.
+        limits.append(1)
+    return min(limit for limit in limits if limit is not None)
 
 
 def _set_or_remove(variable: str, value: str | None) -> None:

@@ -210,7 +210,7 @@ def test_naming_a_gpu_that_pytorch_does_not_find_is_an_error(
     )
 
 
-@pytest.mark.parametrize("visible_devices", ["", "-1,0"])
+@pytest.mark.parametrize("visible_devices", ["", "-1,0", "none", "NoDevFiles"])
 def test_a_list_that_hides_all_gpus_selects_the_cpu(monkeypatch, visible_devices):
     """CUDA reads CUDA_VISIBLE_DEVICES up to the first invalid number: -1 at its start hides all."""
     set_launcher_variables(monkeypatch, {"CUDA_VISIBLE_DEVICES": visible_devices})

@@ -1,7 +1,6 @@
 """The GPUs of the processes that train together, and one line about each that cannot be used."""
 
 import os
-import re
 import socket
 import warnings
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import torch
 from bleuprint.runtime import machine_errors
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.gpu_locks import hold_gpus
+from bleuprint.runtime.visible_gpus import VISIBLE_GPUS, named_gpus
 from bleuprint.runtime.wording import counted
 
 ON_CPUS = "To train on CPUs, set CUDA_VISIBLE_DEVICES to an empty value"
@@ -24,8 +24,6 @@ _NVIDIA_VENDOR_ID = "0x10de"
 _DISPLAY_CLASS = "0x03"
 # If less of its memory is free, other processes use a GPU; our own CUDA context takes 0.5 GB.
 _FREE_SHARE = 0.75
-# An entry of CUDA_VISIBLE_DEVICES that names a GPU: its number, or its UUID.
-_GPU_NAME = re.compile(r"\d+|(GPU|MIG)-.+")
 
 
 class Member(NamedTuple):
@@ -71,11 +69,11 @@ def gpu_count() -> int:
     use all GPUs of the machine.
 
     Raises:
-        UserError: PyTorch cannot use the driver, or it does not find a GPU that
-            CUDA_VISIBLE_DEVICES names.
+        UserError: PyTorch cannot use the driver, or does not find a GPU that CUDA_VISIBLE_DEVICES
+            names; or the variable names a GPU twice.
     """
-    visible_devices = os.environ.get("CUDA_VISIBLE_DEVICES")
-    named_count = _named_gpu_count(visible_devices or "")
+    visible_devices = os.environ.get(VISIBLE_GPUS)
+    named_count = len(named_gpus(visible_devices or ""))
     hides_all_gpus = visible_devices is not None and named_count == 0
     if hides_all_gpus:
         return 0
@@ -107,27 +105,13 @@ def _unusable_driver(warning: str) -> UserError:
     )
 
 
-def _named_gpu_count(visible_devices: str) -> int:
-    """Return how many GPUs the value of CUDA_VISIBLE_DEVICES names, such as 2 for "0,1".
-
-    CUDA reads the list up to the first entry that does not name a GPU: "-1" or "none" at its
-    beginning hides all GPUs.
-    """
-    count = 0
-    for name in visible_devices.split(","):
-        if not _GPU_NAME.fullmatch(name):
-            break
-        count += 1
-    return count
-
-
 def lacks_driver() -> bool:
     """Return whether this machine has an NVIDIA GPU that PyTorch does not find.
 
     The driver is then missing. The function returns False if GPUs may be unused on purpose: because
     the user has set CUDA_VISIBLE_DEVICES, or has installed a PyTorch for CPUs only.
     """
-    if os.environ.get("CUDA_VISIBLE_DEVICES") is not None or torch.version.cuda is None:
+    if os.environ.get(VISIBLE_GPUS) is not None or torch.version.cuda is None:
         return False
     has_nvidia_gpu = any(_is_nvidia_gpu(device_folder) for device_folder in _PCI.glob("*"))
     return has_nvidia_gpu and gpu_count() == 0
