@@ -252,6 +252,12 @@ def test_attention_ends_before_the_line_that_makes_the_answer_too_large(translat
         assert line["translations"][0]["text"] == translated.translations[0].text
 
 
+def test_a_line_has_one_translation_unless_the_request_asks_for_more(server):
+    (line,) = server.translate(text="be ba")
+
+    assert len(line["translations"]) == 1
+
+
 def test_the_server_shows_a_page_with_a_field_for_text(server):
     response = server.request("GET", "/")
 
