@@ -55,7 +55,7 @@ def text_settings(text_format, columns=None):
     return Text("x", text_format, source=source, target=target)
 
 
-def read_pairs(text_format, *contents, counts=None, columns=None):
+def read_pairs(text_format, *contents, counts=None, columns=None, languages=("de", "en")):
     """Return the pairs in files of a format.
 
     Args:
@@ -63,16 +63,17 @@ def read_pairs(text_format, *contents, counts=None, columns=None):
         contents: The content of the file with both languages, or of the German and English files.
         counts: Counts dropped and joined sentences, if given.
         columns: The columns of a table.
+        languages: The languages of source and target.
     """
     streams = [io.BytesIO(content) for content in contents]
     text = text_settings(text_format, columns)
-    return list(read_text(text, streams, ("de", "en"), counts or SetCounts(), []))
+    return list(read_text(text, streams, languages, counts or SetCounts(), []))
 
 
-def read_error(text_format, *contents, columns=None):
+def read_error(text_format, *contents, **settings):
     """Return the error message, one line, with which `read_pairs` refuses files."""
     with pytest.raises(UserError) as error:
-        read_pairs(text_format, *contents, columns=columns)
+        read_pairs(text_format, *contents, **settings)
     assert "\n" not in str(error.value)
     return str(error.value)
 

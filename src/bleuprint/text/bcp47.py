@@ -8,9 +8,15 @@ metrics depend on the language alone, which `language_codes.language_code` retur
 """
 
 import re
+from collections.abc import Iterable
 
 from bleuprint.runtime.tag_pattern import LANGUAGE_TAG
-from bleuprint.text.language_codes import is_listed, primary_subtag
+from bleuprint.text.language_codes import (
+    is_listed,
+    language_code,
+    normalized_tag,
+    primary_subtag,
+)
 
 # The scripts of ISO 15924 and the regions of ISO 3166, by their codes. Source: Unicode CLDR 47.
 _SCRIPT_CODES = (
@@ -45,6 +51,8 @@ _WITHDRAWN_LANGUAGES = frozenset({"sh"})
 _TAG = re.compile(LANGUAGE_TAG)
 _SCRIPT = re.compile("[A-Z][a-z]{3}")
 _REGION = re.compile("[A-Z]{2}")
+# Such as 419, Latin America.
+_NUMERIC_REGION = re.compile("[0-9]{3}")
 _SEPARATOR = re.compile("[-_]")
 
 
@@ -82,6 +90,43 @@ def check_language_tag(tag: str) -> None:
                 f"language {tag!r}: {part!r} is an unknown region. Write a code of ISO 3166, such "
                 "as BR"
             )
+
+
+def tags_of_language(name_ends: Iterable[str], wanted_tag: str) -> list[str]:
+    """Choose from the ends of names, such as `de`, `eng_GB` and `ids`, those that name a language.
+
+    Args:
+        name_ends: The ends of the names of files or columns; many are not language tags.
+        wanted_tag: The tag of the language, such as `en`.
+
+    Returns:
+        The ends that are equal to the wanted tag, as `eng` is to `en`. If there are none, all tags
+        of its language, such as `en_GB`.
+    """
+    equal_tags = []
+    other_tags = []
+    for name_end in name_ends:
+        if normalized_tag(name_end) == normalized_tag(wanted_tag):
+            equal_tags.append(name_end)
+        elif language_code(name_end) == language_code(wanted_tag) and _has_known_parts(name_end):
+            other_tags.append(name_end)
+    return equal_tags or other_tags
+
+
+def _has_known_parts(name_end: str) -> bool:
+    """Return whether the end of a name is a language with a known script, a known region, or both.
+
+    Upper and lower case do not matter. Variants are refused, since many words look like one: the
+    column `is_valid` is not in Icelandic.
+    """
+    tag = with_usual_case(name_end)
+    if not _TAG.fullmatch(tag):
+        return False
+    for part in _SEPARATOR.split(tag)[1:]:
+        is_known = part in _SCRIPTS or part in _REGIONS
+        if not is_known and not _NUMERIC_REGION.fullmatch(part):
+            return False
+    return True
 
 
 def with_usual_case(tag: str) -> str:

@@ -7,7 +7,6 @@ and the name in English and in the language itself. Source: ISO 639 and Unicode 
 """
 
 import csv
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,21 +70,6 @@ def includes_tag(wanted: str, tag: str) -> bool:
     """
     is_variant = tag.startswith(f"{wanted}-")
     return tag == wanted or is_variant
-
-
-def tags_of_language(tags: Iterable[str], wanted: str) -> list[str]:
-    """Choose from the ends of names, such as `de`, `eng_GB` and `ids`, those that name a language.
-
-    Args:
-        tags: The ends of the names; some may not be language tags.
-        wanted: The tag of the language, such as `en`.
-
-    Returns:
-        The tags that are equal to the wanted one. If there are none, all tags of its language.
-    """
-    tags = list(tags)
-    equal_tags = [tag for tag in tags if normalized_tag(tag) == normalized_tag(wanted)]
-    return equal_tags or [tag for tag in tags if language_code(tag) == language_code(wanted)]
 
 
 def is_listed(tag: str) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from decimal import Decimal
 
 import pyarrow
 import pyarrow.parquet
@@ -73,6 +74,13 @@ def test_pairs_with_a_low_score_are_dropped_and_counted(name):
 
     assert read(name.split()[0], content, column, columns, counts) == KEPT
     assert counts.dropped == {"score": 2}
+
+
+def test_scores_may_be_decimal_numbers():
+    """Spark writes such columns to Parquet."""
+    rows = [(source, target, Decimal(str(score))) for source, target, score in ROWS]
+
+    assert read("parquet", parquet(rows), "bicleaner", None) == KEPT
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ def test_cells_of_csv_are_separated_as_the_first_line_shows():
         pytest.param(["deu_Latn", "eng_Latn"], [("x0", "x1")], id="FLORES"),
         pytest.param(["id", "fr", "de", "en"], [("x2", "x3")], id="among others"),
         pytest.param(["de-AT", "de", "en"], [("x1", "x2")], id="the very code is preferred"),
+        pytest.param(["en_gb", "en_words", "de-Latn-DE"], [("x2", "x0")], id="script and region"),
     ],
 )
 def test_without_columns_those_named_after_the_languages_are_read(names, expected):
@@ -120,6 +121,20 @@ def test_without_columns_those_named_after_the_languages_are_read(names, expecte
     assert read_pairs("jsonl", write_json({"n": 1, "translation": record})) == expected
     assert read_pairs("parquet", write_parquet(translation=[record])) == expected
     assert read_pairs("csv", table.encode()) == expected
+
+
+def test_names_of_columns_may_be_written_with_spaces_around_them():
+    assert read_pairs("csv", b"en , de\none, eins\n") == [(" eins", "one")]
+
+
+def test_a_column_in_an_object_whose_name_contains_a_dot_is_found():
+    """Of `a.b.de`, `a` alone is not the name of an object, or the object has no `b.de`."""
+    plain = {"a.b": {"de": "eins", "en": "one"}}
+    also_a = {"a": {"b": {"fr": "un"}}, "a.b": {"de": "zwei", "en": "two"}}
+    empty_end = {"a": {"": "drei"}, "en": "three"}
+
+    assert read_pairs("jsonl", write_json(plain, also_a)) == [("eins", "one"), ("zwei", "two")]
+    assert read_pairs("jsonl", write_json(empty_end), columns=("a.", "en")) == [("drei", "three")]
 
 
 def test_nested_columns_are_named_with_dots():
@@ -190,6 +205,20 @@ def test_a_table_may_be_compressed(tmp_path, monkeypatch, name):
             id="quotation mark inside of a cell",
         ),
         pytest.param(
+            b"de,en\nei\rns,one\n",
+            None,
+            "inputs/both:2: not valid CSV: the row contains \\r, a carriage return. Write "
+            "quotation marks around its cell, or remove it. If all lines end in \\r, set "
+            "line_ends: cr",
+            id="carriage return outside of quotation marks",
+        ),
+        pytest.param(
+            b"de_words,is,en_us\neins,e,one\n",
+            None,
+            "inputs/both:1: no column is named after the language de. Name source and target, ",
+            id="a column whose name only begins like a tag",
+        ),
+        pytest.param(
             b"de,en\neins,one\nzwei\n",
             None,
             "inputs/both:3: the line has 1 column, but columns 1 and 2 are needed",
@@ -212,6 +241,28 @@ def test_a_table_may_be_compressed(tmp_path, monkeypatch, name):
 )
 def test_csv_that_cannot_be_read_is_an_error_with_its_line(content, columns, message):
     assert read_error("csv", content, columns=columns).startswith(message)
+
+
+def test_a_message_shows_only_the_start_of_long_names():
+    """The first row of a table without a header is a pair of sentences."""
+    message = read_error("csv", b"x" * 100 + b"," + b"y" * 100 + b"\n")
+
+    assert message.endswith(f". Columns: 'x{'x' * 38}..., 'y{'y' * 38}...")
+
+
+@pytest.mark.parametrize(
+    ("text_format", "content"),
+    [
+        ("csv", b"zh,en\n\xe6\x98\xaf,yes\n"),
+        ("jsonl", b'{"zh": "\\u662f", "en": "yes"}\n'),
+        ("parquet", write_parquet(zh=["是"], en=["yes"])),
+    ],
+)
+def test_source_and_target_are_never_the_same_column(text_format, content):
+    """A column `zh` is in both languages, but a text is not the translation of itself."""
+    message = read_error(text_format, content, languages=("zh-Hans", "zh-Hant"))
+
+    assert "only the column 'zh' is named after zh-Hans and zh-Hant. Name source and " in message
 
 
 def test_a_quotation_mark_that_swallows_a_long_file_is_an_error():

@@ -40,6 +40,7 @@ def test_the_only_reference_needs_no_name():
     [
         (b"<dataset><doc>", "both: not well-formed XML: no element found"),
         (ONE_UNNAMED.replace(b'id="1"', b'id="x"'), "a <seg> of doc 'one' has the id 'x'. It must"),
+        (ONE_UNNAMED.replace(b'id="1"', b'id="' + b"1" * 5000 + b'"'), "111'. It must be a number"),
         (b"<dataset></dataset>", "both: no pairs were found"),
     ],
 )

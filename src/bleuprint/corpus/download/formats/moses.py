@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from bleuprint.corpus.download.archive import without_compression
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and, list_first
-from bleuprint.text.language_codes import tags_of_language
+from bleuprint.text.bcp47 import tags_of_language
 
 # The folder in which the archives of macOS keep what is not part of the files.
 _MACOS_FOLDER = "__MACOSX"

@@ -9,6 +9,7 @@ a \n in it becomes a space.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,7 +18,7 @@ from bleuprint.corpus.download.formats.scores import ScoreLimit
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import list_first
-from bleuprint.text.language_codes import tags_of_language
+from bleuprint.text.bcp47 import tags_of_language
 from bleuprint.text.parallel import Pair
 
 # White space with a line break in it.
@@ -188,17 +189,21 @@ def value_of(record: Record, column: str) -> Any:
     Raises:
         KeyError: The record has no such column.
     """
-    value: Any = record
-    remaining_name = column
-    while remaining_name and value is not None:
-        if not isinstance(value, Mapping):
-            raise KeyError(column)
-        has_whole_name = remaining_name in value
-        key = remaining_name if has_whole_name else remaining_name.partition(".")[0]
-        value = value[key]
-        # Without the key and the dot after it.
-        remaining_name = remaining_name[len(key) + 1 :]
-    return value
+    if column in record:
+        return record[column]
+    # At each dot, the name may go on in an object: `a.b.c` may be `c` in `a.b`, or `b.c` in `a`.
+    for dot in re.finditer(r"\.", column):
+        key = column[: dot.start()]
+        if key not in record:
+            continue
+        inner_record = record[key]
+        if inner_record is None:
+            return None
+        if isinstance(inner_record, Mapping):
+            # Another dot may lead to the column, if this one does not.
+            with suppress(KeyError):
+                return value_of(inner_record, column[dot.end() :])
+    raise KeyError(column)
 
 
 def column_names(record: Record, prefix: str = "") -> list[str]:
@@ -231,30 +236,64 @@ def columns_by_language(
         location: Where the names are written, for messages.
 
     Raises:
-        UserError: No column, or more than one, is named after a language.
+        UserError: No column, or more than one, is named after a language; or one column is named
+            after both, as `zh` is after zh-Hans and zh-Hant.
     """
-    # The last part of each name, with the columns that have it.
-    columns_by_part: dict[str, list[str]] = {}
+    source_column = _column_of_language(names, languages[0], languages, location)
+    target_column = _column_of_language(names, languages[1], languages, location)
+    if source_column == target_column:
+        raise UserError(
+            f"{location}: only the column {source_column!r} is named after {languages[0]} and "
+            f"{languages[1]}. {_columns_advice(names, languages)}"
+        )
+    return source_column, target_column
+
+
+def _column_of_language(
+    names: Sequence[str], language: str, languages: tuple[str, str], location: str
+) -> str:
+    """Return the name of the only column that is named after a language.
+
+    Args:
+        names: The names of all columns.
+        language: The language.
+        languages: The codes of source and target, for messages.
+        location: Where the names are written, for messages.
+
+    Raises:
+        UserError: No column, or more than one, is named after the language.
+    """
+    columns_by_name_end: dict[str, list[str]] = {}
     for name in names:
-        columns_by_part.setdefault(name.strip().rpartition(".")[2], []).append(name)
-    chosen = []
-    for language in languages:
-        matching = []
-        for part in tags_of_language(columns_by_part, language):
-            matching += columns_by_part[part]
-        if len(matching) > 1:
-            # A data set of Hugging Face may have a column `id` beside `translation.id`, Indonesian.
-            matching = [name for name in matching if name.startswith("translation.")] or matching
-        if len(matching) != 1:
-            count = f"{len(matching)} columns are" if matching else "no column is"
-            raise UserError(
-                f"{location}: {count} named after the language {language}. Name source and "
-                f"target, such as columns: [text_{languages[0]}, text_{languages[1]}]. Columns: "
-                f"{listed_columns(names)}"
-            )
-        chosen.append(matching[0])
-    source, target = chosen
-    return source, target
+        name_end = name.strip().rpartition(".")[2]
+        columns_by_name_end.setdefault(name_end, []).append(name)
+    matching = []
+    for name_end in tags_of_language(columns_by_name_end, language):
+        matching += columns_by_name_end[name_end]
+    if len(matching) > 1:
+        # A data set of Hugging Face may have a column `id` beside `translation.id`, Indonesian.
+        nested = [name for name in matching if name.startswith("translation.")]
+        matching = nested or matching
+    if len(matching) == 1:
+        return matching[0]
+    count = f"{len(matching)} columns are" if matching else "no column is"
+    raise UserError(
+        f"{location}: {count} named after the language {language}. "
+        f"{_columns_advice(names, languages)}"
+    )
+
+
+def _columns_advice(names: Sequence[str], languages: tuple[str, str]) -> str:
+    """Return how to name the columns of a table in params.yaml, as the end of a message.
+
+    Args:
+        names: The names of all columns.
+        languages: The codes of source and target.
+    """
+    return (
+        f"Name source and target, such as columns: [text_{languages[0]}, text_{languages[1]}]. "
+        f"Columns: {listed_columns(names)}"
+    )
 
 
 def missing_column(column: str, names: Sequence[str], location: str) -> UserError:
@@ -269,13 +308,20 @@ def missing_column(column: str, names: Sequence[str], location: str) -> UserErro
 
 
 def listed_columns(names: Sequence[str]) -> str:
-    """List the columns of a table for a message."""
-    return list_first([repr(name) for name in names], _LISTED_COLUMNS) if names else "none"
+    """List the first columns of a table for a message, each by the start of its name."""
+    if not names:
+        return "none"
+    # The first row of a table without a header is a sentence pair, whose cells may be long.
+    return list_first([_start_of(repr(name)) for name in names], _LISTED_COLUMNS)
 
 
 def _shown(value: Any) -> str:
     """Return the start of a JSON value for a message."""
-    text = json.dumps(value, ensure_ascii=True, default=str)
+    return _start_of(json.dumps(value, ensure_ascii=True, default=str))
+
+
+def _start_of(text: str) -> str:
+    """Return the first 40 characters of a text for a message."""
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 

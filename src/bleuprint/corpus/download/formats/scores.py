@@ -1,6 +1,7 @@
 """Scores of the pairs of a table, by tools such as bicleaner and LASER: pairs below a limit go."""
 
 import math
+from decimal import Decimal
 from typing import Any
 
 from bleuprint.config.corpus_files import Text
@@ -66,8 +67,8 @@ def _to_number(value: Any, column: int | str, location: str) -> float:
         UserError: The value is not a finite number.
     """
     number = math.nan
-    # In Python, true is the number 1.
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
+    # In Python, true is the number 1. Parquet has decimal numbers, too.
+    if isinstance(value, int | float | Decimal | str) and not isinstance(value, bool):
         try:
             number = float(value)
         except (ValueError, OverflowError):

@@ -76,8 +76,11 @@ def read_csv(
     """
     rows = csv_rows(stream, name)
     if columns is None:
-        header = next(rows, (1, []))
-        columns = columns_by_language(header[1], languages, f"{name}:1")
+        header: tuple[int, list[str]] = next(rows, (1, []))
+        line_number, cells = header
+        # Names of columns count without white space around them: `de, en`.
+        names = [cell.strip() for cell in cells]
+        columns = columns_by_language(names, languages, f"{name}:{line_number}")
         rows = chain([header], rows)
     for pair in pairs_of_rows(rows, name, columns, limit):
         yield Pair(in_one_line(pair.source), in_one_line(pair.target))
@@ -109,14 +112,29 @@ def csv_rows(stream: BinaryIO, name: str) -> Iterator[tuple[int, list[str]]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise UserError(
-                f"{name}:{line_number}: not valid CSV: {error}. A quotation mark inside a quoted "
-                'cell is doubled: "He said ""yes"""'
-            ) from None
+            raise UserError(f"{name}:{line_number}: {_csv_problem(error)}") from None
         if row is None:
             return
         if row:
             yield line_number, row
+
+
+def _csv_problem(error: csv.Error) -> str:
+    r"""Return what is wrong with a row of a .csv file, and what to do.
+
+    Args:
+        error: The error of Python's reader, which takes a \r outside of quotation marks for a line
+            end.
+    """
+    if "new-line character" in str(error):
+        return (
+            "not valid CSV: the row contains \\r, a carriage return. Write quotation marks around "
+            "its cell, or remove it. If all lines end in \\r, set line_ends: cr"
+        )
+    return (
+        f"not valid CSV: {error}. A quotation mark inside a quoted cell is doubled: "
+        '"He said ""yes"""'
+    )
 
 
 def _delimiter(first_line: str) -> str:

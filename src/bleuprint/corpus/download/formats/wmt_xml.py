@@ -112,10 +112,13 @@ def _segments(element: ElementTree.Element, name: str, document_id: str) -> Segm
     """
     segments = Segments()
     for segment in element.iter("seg"):
-        number = segment.get("id", "")
-        if not number.isdecimal():
+        segment_id = segment.get("id", "")
+        try:
+            number = int(segment_id)
+        except ValueError:
             raise UserError(
-                f"{name}: a <seg> of doc {document_id!r} has the id {number!r}. It must be a number"
-            )
-        segments[int(number)] = " ".join((segment.text or "").split())
+                f"{name}: a <seg> of doc {document_id!r} has the id {segment_id!r}. It must be a "
+                "number"
+            ) from None
+        segments[number] = " ".join((segment.text or "").split())
     return segments
