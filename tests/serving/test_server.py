@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import psutil
 import pytest
 
 import processes
@@ -445,11 +444,11 @@ def test_a_signal_ends_the_server_while_it_translates(slow_project, stop_signal)
     """The server does not wait for the end of the translations, which take minutes."""
     body = json.dumps({"text": ("be ba di gu " * 50 + "\n") * 100})
     with serving(slow_project) as server, ThreadPoolExecutor(2) as pool:
-        idle_seconds = cpu_seconds(server.process)
+        idle_seconds = processes.cpu_seconds(server.process)
         first_request = pool.submit(server.request, "POST", "/translate", body)
         second_request = pool.submit(server.request, "POST", "/translate", body)
         # Wait until the server has begun to translate.
-        while cpu_seconds(server.process) < idle_seconds + 0.5:
+        while processes.cpu_seconds(server.process) < idle_seconds + 0.5:
             assert server.process.poll() is None
             time.sleep(0.05)
 
@@ -460,11 +459,6 @@ def test_a_signal_ends_the_server_while_it_translates(slow_project, stop_signal)
         for future in (first_request, second_request):
             has_no_response = future.exception() is not None
             assert has_no_response or future.result().status == 500
-
-
-def cpu_seconds(process):
-    """Return the processor time that a process has used until now."""
-    return psutil.Process(process.pid).cpu_times().user
 
 
 def test_a_port_in_use_is_reported(toy, server):

@@ -11,6 +11,8 @@ import sys
 import termios
 from contextlib import suppress
 
+import psutil
+
 import warm
 from bleuprint.runtime import reexec
 
@@ -62,6 +64,11 @@ def run_text(command, cwd, env=None):
         stdout=done.stdout.decode(),
         stderr=done.stderr.decode(),
     )
+
+
+def cpu_seconds(process):
+    """Return the processor time that a running process has used, in seconds."""
+    return psutil.Process(process.pid).cpu_times().user
 
 
 def on_terminal(command, cwd=None, env=None):
