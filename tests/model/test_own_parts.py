@@ -251,8 +251,13 @@ MISTAKES = {
     ),
     "not a module": (
         "feed_forward",
-        "class FeedForward:\n    pass\n",
-        "own.part: FeedForward must be a class that inherits from torch.nn.Module",
+        "import torch\n\nclass FeedForward:\n    pass\n",
+        "own/part.py:3: FeedForward must inherit from torch.nn.Module",
+    ),
+    "not a class": (
+        "feed_forward",
+        "FeedForward = 3\n",
+        "own.part must define a class FeedForward that inherits from torch.nn.Module",
     ),
     "no method": (
         "positions",

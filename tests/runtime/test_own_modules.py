@@ -3,7 +3,13 @@
 import pytest
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.own_code import import_own, own_errors, own_fingerprint, pinned_name
+from bleuprint.runtime.own_code import (
+    defined_names,
+    import_own,
+    own_errors,
+    own_fingerprint,
+    pinned_name,
+)
 from own_code import write_module
 
 MODULE = """\
@@ -91,6 +97,26 @@ def test_the_data_files_of_a_module_that_is_a_folder_count(project):
     assert own_fingerprint("own.stop", project) != before
 
 
+def test_a_folder_counts_if_a_file_has_the_same_name(project):
+    """Python imports own/relative/__init__.py, and not own/relative.py."""
+    write_module(project, "relative/__init__", "size = 4\n")
+    before = own_fingerprint("own.relative", project)
+
+    write_module(project, "relative/__init__", "size = 5\n")
+
+    assert own_fingerprint("own.relative", project) != before
+    assert import_own("own.relative").size == 5
+
+
+@pytest.mark.parametrize("statement", ["from own.base import *", "from .base import *"])
+def test_a_module_defines_the_names_that_it_imports_with_a_star(project, statement):
+    """The modules import each other."""
+    write_module(project, "relative", f"{statement}\ny: int = 1\n")
+    write_module(project, "base", "from own.relative import *\nclass Positions: ...\n")
+
+    assert defined_names("own.relative", project) == {"*", "Positions", "y"}
+
+
 def test_modules_that_import_each_other_have_a_fingerprint(project):
     write_module(project, "helpers", "import own.relative\n\nsize = 3\n")
 
@@ -150,6 +176,7 @@ def test_code_is_not_imported_if_it_has_another_fingerprint_than_its_name(projec
             id="missing import",
         ),
         pytest.param("raise SystemError('no')\n", "own/broken.py:1: SystemError: no", id="raised"),
+        pytest.param("x = 1\nexit(3)\n", "own/broken.py:2: SystemExit: 3", id="exit"),
         pytest.param(
             "def g():\n    1 / 0\n\n\ng()\n",
             "own/broken.py:2: ZeroDivisionError: division by zero",

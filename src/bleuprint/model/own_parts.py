@@ -21,7 +21,7 @@ from bleuprint.config.system import Model as Settings
 from bleuprint.model.layout import Layout, PaddedLayout
 from bleuprint.model.rows import unpad_rows
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.own_code import error_at, import_own, own_errors
+from bleuprint.runtime.own_code import error_at, import_own, module_name, own_errors
 
 # Where a part is used: in the encoder, in the decoder, or from the decoder to the encoder's output.
 Kind = Literal["encoder", "decoder", "cross"]
@@ -68,10 +68,13 @@ class _OwnPart(nn.Module):
         super().__init__()
         module = settings.own_parts[setting]
         own_class = getattr(import_own(module), class_name, None)
-        if not isinstance(own_class, type) or not issubclass(own_class, nn.Module):
+        if not isinstance(own_class, type):
             raise UserError(
-                f"{module}: {class_name} must be a class that inherits from torch.nn.Module"
+                f"{module_name(module)} must define a class {class_name} that inherits from "
+                "torch.nn.Module"
             )
+        if not issubclass(own_class, nn.Module):
+            raise error_at(own_class, f"{class_name} must inherit from torch.nn.Module")
         _check_arguments(own_class, own_class, ["settings", "kind"])
         with own_errors():
             self.own = own_class(settings, kind)

@@ -142,7 +142,7 @@ def _find_own_rule(name: str, base_class: type[RuleT]) -> type[RuleT] | None:
         found_names = ", ".join(rule.__name__ for rule in rules) or "none"
         raise UserError(
             f"{module_name(name)} must define one class that inherits from {base_class.__name__}; "
-            f"it has: {found_names}"
+            f"it has: {found_names}. Let the name of a class that is only a base begin with _"
         )
     rule = rules[0]
     rule.own_module = pinned_name(name, Path())

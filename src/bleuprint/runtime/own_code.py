@@ -99,15 +99,22 @@ def defined_names(name: str, root: Path) -> set[str]:
     Raises:
         UserError: The module does not exist, or is not Python.
     """
-    file = module_file(name, root)
+    module_file(name, root)  # Raises an error if there is no such file.
     names = set[str]()
-    for node in _parse(file, root).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names.update(alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.Assign):
-            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    unvisited_names = [name]
+    visited_names = set[str]()
+    while unvisited_names:
+        visited_name = unvisited_names.pop()
+        file = _find_module(visited_name, root)
+        if file is None or visited_name in visited_names:
+            continue
+        visited_names.add(visited_name)
+        names |= _names_in_file(file, root)
+        for imported in _imported_names(file, root):
+            # `from own.base import *` defines all names of own/base.py here.
+            parent, _, imported_name = imported.rpartition(".")
+            if imported_name == "*":
+                unvisited_names.append(parent)
     return names
 
 
@@ -170,7 +177,8 @@ def own_errors() -> Iterator[None]:
     """Turn an exception of own code in the `with` block into a message with its file and line.
 
     An exception that no line of own code has caused is not changed, and neither is a lack of
-    memory.
+    memory. A call of `exit()` counts as an exception: the stage would end without its outputs, and
+    without a message.
 
     Raises:
         UserError: Own code has raised an exception.
@@ -179,7 +187,7 @@ def own_errors() -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:  # Own code may raise errors of any class.
+    except (Exception, SystemExit) as error:  # Own code may raise errors of any class.
         place = place_of_error(error)
         if place is None or is_out_of_memory(error):
             raise
@@ -207,10 +215,34 @@ def _find_module(name: str, root: Path) -> Path | None:
         root: The project's root, with the folder own/.
     """
     path = root.joinpath(*name.split("."))
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
+    # If there are both, Python imports the folder.
+    for file in (path / "__init__.py", path.with_suffix(".py")):
         if file.is_file():
             return file
     return None
+
+
+def _names_in_file(file: Path, root: Path) -> set[str]:
+    """Return the names that the statements at the top level of a file define or import.
+
+    Args:
+        file: The file of a module.
+        root: The project's root, with the folder own/.
+
+    Raises:
+        UserError: The file is not Python.
+    """
+    names = set[str]()
+    for node in _parse(file, root).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return names
 
 
 def _files_of_module(name: str, root: Path) -> set[Path]:
@@ -317,7 +349,7 @@ def _import_package(root: Path) -> None:
             spec.loader.exec_module(package)
 
 
-def place_of_error(error: Exception) -> str | None:
+def place_of_error(error: BaseException) -> str | None:
     """Return the last line of own code that an exception has come through: `own/relative.py:12`.
 
     Args:
