@@ -176,6 +176,47 @@ def test_if_the_corpus_has_both_sets_nothing_is_drawn(tmp_path):
     assert filter_stats["train"]["pairs_out"] == 200
 
 
+def linked_files(folder):
+    """Return the names of the files of a folder that have a second name elsewhere."""
+    return {path.name for path in folder.iterdir() if path.stat().st_nlink > 1}
+
+
+def test_sets_that_do_not_change_are_hard_links_which_take_no_room(tmp_path):
+    """With a validation and a test set, nothing is drawn: the training text stays as it is."""
+    split_sets(tmp_path, train=PAIRS_200, valid=PAIRS, test_x=PAIRS)
+
+    paths = sorted((tmp_path / "before").iterdir())
+    assert len(paths) == 6
+    for path in paths:
+        assert (tmp_path / "after" / path.name).samefile(path)
+
+
+def test_a_training_text_from_which_pairs_were_drawn_is_a_file_of_its_own(tmp_path):
+    """The validation set is published, a test set is drawn; the filtered text keeps its pairs."""
+    split_sets(tmp_path, train=PAIRS_200, valid=PAIRS)
+
+    before = TextFolder(tmp_path / "before", "de", "en")
+    assert list(before.pairs("train")) == PAIRS_200
+    assert linked_files(tmp_path / "after") == {"valid.de", "valid.en"}
+
+
+def test_a_text_that_is_split_again_does_not_change_the_filtered_text(tmp_path):
+    """The first split links the training text; the second one must not write to the linked file.
+
+    In the second split, the test set is missing, so that its pairs leave the training text.
+    """
+    split_sets(tmp_path, train=PAIRS_200, valid=PAIRS, test_x=PAIRS)
+    for path in (tmp_path / "before").glob("test.x.*"):
+        path.unlink()
+    filtered = TextFolder(tmp_path / "before", "de", "en")
+
+    stats_file = tmp_path / "stats.json"
+    split_folder("c", DEFAULT_SHARES, "exact", filtered, tmp_path / "after", stats_file, 1)
+
+    assert list(filtered.pairs("train")) == PAIRS_200
+    assert len(list(TextFolder(tmp_path / "after", "de", "en").pairs("train"))) == 180
+
+
 def sentences_of(pairs):
     """Return the set of the sentences of both sides; sources and targets differ in these tests."""
     return set(chain.from_iterable(pairs))

@@ -8,6 +8,8 @@ validation pair instead. The remaining pairs keep their order.
 A sentence must not be in two sets: pairs that share a sentence with a drawn pair are dropped from
 the training text, and validation pairs that share one with the test set are dropped, too.
 
+Files that do not change are not copied: they become hard links to those of the stage filter.
+
 Memory, where pairs are drawn: 17 bytes per training pair, and the sentences that are drawn.
 """
 
@@ -23,7 +25,7 @@ import numpy.typing as npt
 from bleuprint.config.corpus import Split
 from bleuprint.corpus.heldout import Decontaminate, HeldOutSentences
 from bleuprint.corpus.steps.filter_stats import FilterStats
-from bleuprint.corpus.steps.filtering import copy_sets, write_kept
+from bleuprint.corpus.steps.filtering import link_sets, write_kept
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
@@ -60,10 +62,13 @@ def split_folder(
     filter_stats_path: Path,
     workers: int,
 ) -> None:
-    """Copy the published sets of a corpus, and draw the validation and test sets that it lacks.
+    """Draw the validation and test sets that a corpus lacks; the other sets stay as they are.
 
     The missing sets are drawn from the training text. Training pairs that share a sentence with a
     drawn set are then dropped, so that no system is tested on sentences that it has seen.
+
+    A set that does not change is not copied: its files become hard links to those of the filtered
+    text. This holds for published sets, and for the training text if no set is missing.
 
     Args:
         corpus: The name of the corpus.
@@ -88,7 +93,7 @@ def split_folder(
     with atomic_folder(split) as unfinished:
         split_text = filtered_text.with_path(unfinished)
         if has_all_sets or is_empty:
-            copy_sets(filtered_text, split_text, ["train"], filter_stats)
+            link_sets(filtered_text, split_text, ["train"], filter_stats)
         else:
             set_of_pair = _draw_sets(corpus, settings, filtered_text, existing_sets, workers)
             held_out = HeldOutSentences(decontaminate)
@@ -99,7 +104,7 @@ def split_folder(
             write_kept(
                 filtered_text, split_text, rule_of_pair, RULES, filter_stats.add_set("train")
             )
-        copy_sets(filtered_text, split_text, existing_sets, filter_stats)
+        link_sets(filtered_text, split_text, existing_sets, filter_stats)
         filter_stats.write(filter_stats_path)
 
 

@@ -125,6 +125,20 @@ def test_the_joined_training_text_contains_each_pair_of_a_direction_equally_ofte
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
+def test_only_a_direction_whose_pairs_are_copied_gets_new_files_by_the_split(root):
+    """The 4 pairs of en-fr are sampled more often; the other directions keep theirs.
+
+    Files that do not change are hard links to those of the stage filter.
+    """
+    changed_files = set()
+    for path in (root / "data/filter/many").rglob("*.??"):
+        name = path.relative_to(root / "data/filter/many")
+        if not (root / "data/split/many" / name).samefile(path):
+            changed_files.add(name.as_posix())
+
+    assert changed_files == {"en-fr/train.en", "en-fr/train.fr"}
+
+
 def test_the_joined_corpus_has_one_validation_set_and_a_test_set_per_direction(root):
     """The corpus `many` has the directions en-de, de-en, en-fr and de-fr, which is zero-shot.
 

@@ -6,7 +6,6 @@ test.DIRECTION-NAME, in files of the "languages" src and tgt. In these files, th
 source sentence is a tag that names the language to translate into.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from io import BytesIO
@@ -27,6 +26,7 @@ from bleuprint.corpus.steps.filter_stats import (
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.file_links import link_or_copy
 from bleuprint.runtime.schema import read_record
 from bleuprint.text.language_tag import tag
 from bleuprint.text.parallel import Block, PairWriter, TextFolder
@@ -101,7 +101,8 @@ def join_split(name: str, corpus: Corpus) -> int:
     """Combine the sets of all language pairs of a multilingual corpus, after they were split.
 
     The training text of each language pair stays in its own folder. Small ones get copies of their
-    pairs (temperature-based sampling). Validation and test sets are joined.
+    pairs (temperature-based sampling); the others, and held-out sets, become hard links. Validation
+    and test sets are also joined.
 
     Args:
         name: The name of the corpus.
@@ -117,12 +118,16 @@ def join_split(name: str, corpus: Corpus) -> int:
         for direction, split_text in texts.items():
             sampled_text = split_text.with_path(unfinished / direction)
             sampled_text.path.mkdir()
-            for set_name in split_text.held_out():
-                source, target = split_text.files(set_name)
-                source_copy, target_copy = sampled_text.files(set_name)
-                shutil.copyfile(source, source_copy)
-                shutil.copyfile(target, target_copy)
-            _write_sampled_train(split_text, sampled_text, wanted[direction], corpus.split.seed)
+            unchanged_sets = split_text.held_out()
+            if wanted[direction] == pairs[direction]:
+                unchanged_sets.append("train")
+            else:
+                _write_sampled_train(split_text, sampled_text, wanted[direction], corpus.split.seed)
+            for set_name in unchanged_sets:
+                files = split_text.files(set_name)
+                links = sampled_text.files(set_name)
+                for path, link in zip(files, links, strict=True):
+                    link_or_copy(path, link)
         _join_held_out_sets(texts, unfinished)
     return sum(wanted.values()) - sum(pairs.values())
 

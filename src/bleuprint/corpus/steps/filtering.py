@@ -17,6 +17,7 @@ from bleuprint.corpus.steps.filter_stats import FilterStats, SetCounts
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step
 from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.file_links import link_or_copy
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
@@ -232,12 +233,50 @@ def copy_sets(
         UserError: A source file has more or fewer lines than its target file, or is not UTF-8.
     """
     for name in names:
-        source, target = input_text.files(name)
-        source_copy, target_copy = output_text.files(name)
-        shutil.copyfile(source, source_copy)
-        shutil.copyfile(target, target_copy)
-        counts = filter_stats.add_set(name)
-        for block in output_text.blocks(name):
-            # Decodes the bytes of the block, which fails if they are not UTF-8.
-            pairs = block.pairs()
-            counts.count_kept(len(pairs))
+        for path, copy in zip(input_text.files(name), output_text.files(name), strict=True):
+            shutil.copyfile(path, copy)
+        _count_kept_set(output_text, name, filter_stats)
+
+
+def link_sets(
+    input_text: TextFolder,
+    output_text: TextFolder,
+    names: Iterable[str],
+    filter_stats: FilterStats,
+) -> None:
+    """Add data sets to another folder as hard links, check them, and count their sentence pairs.
+
+    A large training text then takes no further time and room. Where hard links are not possible,
+    the sets are copied.
+
+    Args:
+        input_text: The folder to read.
+        output_text: The folder to write to.
+        names: The data sets, such as `train` and `valid`.
+        filter_stats: The statistics of the stage, to which each set's pairs are added as kept.
+
+    Raises:
+        UserError: A source file has more or fewer lines than its target file, or is not UTF-8.
+    """
+    for name in names:
+        for path, link in zip(input_text.files(name), output_text.files(name), strict=True):
+            link_or_copy(path, link)
+        _count_kept_set(output_text, name, filter_stats)
+
+
+def _count_kept_set(text: TextFolder, name: str, filter_stats: FilterStats) -> None:
+    """Check the files of a data set, and add all of its pairs to the statistics of a stage.
+
+    Args:
+        text: The folder with the set.
+        name: The set, such as `valid`.
+        filter_stats: The statistics of the stage, to which the pairs are added as kept.
+
+    Raises:
+        UserError: A source file has more or fewer lines than its target file, or is not UTF-8.
+    """
+    counts = filter_stats.add_set(name)
+    for block in text.blocks(name):
+        # Decodes the bytes of the block, which fails if they are not UTF-8.
+        pairs = block.pairs()
+        counts.count_kept(len(pairs))
