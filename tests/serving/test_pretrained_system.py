@@ -1,5 +1,6 @@
 """A pretrained model in a project: as a baseline without training, and as a start of a training."""
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -9,16 +10,17 @@ from ruamel.yaml import YAML
 import marian
 import trainings
 from bleuprint.config.corpus import SentencePiece, Units
-from bleuprint.config.experiment import load_settings
-from bleuprint.config.paths import Run
+from bleuprint.config.experiment import load_resolved_settings, load_settings
+from bleuprint.config.paths import RESOLVED, Run
+from bleuprint.config.runs import settings_sha256
 from bleuprint.dataset.pretrained_pieces import add_piece_hashes, copy_pretrained_pieces
 from bleuprint.pipeline.resolve import resolved_settings
+from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.schema import to_json_value
 from bleuprint.serving.import_marian import describe_use, import_marian
 from bleuprint.text.tokenizers import Tokenize
-from params import write_resolved
 
 RUN = Run("micro", "toy", 1)
 MAX_TOKENS = 30
@@ -77,7 +79,9 @@ def project(tmp_path_factory):
         vocabulary["sentencepiece"] = {"folder": "inputs/opus"}
 
     edit_params(root, start_from_marian)
-    write_resolved(root)
+    with contextlib.chdir(root):
+        content = resolved_settings(load_settings())
+    write_json(root / RESOLVED, {**content, "inputs": {}, "code": {}})
     trainings.train(root)
     for stage in ("average", "translate"):
         trainings.run_stage(root, stage).check_returncode()
@@ -109,6 +113,16 @@ def test_the_trained_model_has_the_weights_of_the_pretrained_one(project):
 
     for name, weight in expected.items():
         assert torch.equal(trained[name], weight), name
+
+
+def test_commands_that_read_params_yaml_know_the_training(project):
+    """Only reports/resolved.json has the SHA-256 of weights and pieces, params.yaml has not."""
+    settings = load_settings(project / "params.yaml")
+    resolved = load_resolved_settings(project)
+
+    assert resolved.system_on("micro", "toy").train.init_from.sha256 is not None
+    assert Results.find(settings, RUN, project) is not None
+    assert settings_sha256(settings, RUN) == settings_sha256(resolved, RUN)
 
 
 def test_the_hash_of_the_pieces_is_among_the_settings_that_dvc_compares(project, monkeypatch):
