@@ -172,7 +172,11 @@ FEATURES = {
             "serving/export_marian.py",
             "dataset/pretrained_pieces.py",
         ),
-        names=("marian", "pretrained(_pieces)?", "sentencepiece.folder", "piece_hashes"),
+        names=("marian", "pretrained_pieces", "sentencepiece.folder", "piece_hashes"),
+    ),
+    "pretrained models by name": Feature(
+        modules=("config/pretrained.py", "serving/pretrained_models.py"),
+        names=("pretrained(_(weights|models?))?", "named_models?", "init_from.marian"),
     ),
     # csv is no sign of the feature: the report writes such files, too.
     "tables of csv, jsonl and parquet": Feature(

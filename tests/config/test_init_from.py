@@ -319,12 +319,12 @@ def test_train_init_from_names_a_folder(tmp_path):
     [
         pytest.param(
             "{system: base, corpus: own}",
-            "init_from.system: only a folder can be named here",
+            "init_from.system: only a folder or a pretrained model can be named here",
             id="system and corpus",
         ),
         pytest.param(
             "{corpus: own}",
-            "init_from.corpus: only a folder can be named here",
+            "init_from.corpus: only a folder or a pretrained model can be named here",
             id="corpus",
         ),
         pytest.param("{}", "needs system and corpus, or a folder", id="nothing"),
@@ -335,7 +335,7 @@ def test_train_init_from_names_a_folder(tmp_path):
         ),
         pytest.param(
             "{path: a}",
-            "train.init_from.path: unknown key. Known keys: folder",
+            "train.init_from.path: unknown key. Known keys: folder, marian, huggingface",
             id="unknown key",
         ),
     ],

@@ -317,6 +317,24 @@ def test_a_damaged_vocabulary_is_refused_in_one_line(tmp_path, ids, message):
         import_marian(folder, tmp_path / "out")
 
 
+def test_a_model_with_several_target_languages_is_refused(tmp_path):
+    """Such a model expects a tag before each sentence, and its tags are no pieces of source.spm."""
+    folder = tmp_path / "marian"
+    marian.write_marian(folder)
+    path = folder / "vocab.json"
+    ids = json.loads(path.read_text())
+    first, second, *_ = [token for token, token_id in ids.items() if token_id > 1]
+    ids[">>fra<<"] = ids.pop(first)
+    ids[">>pt_br<<"] = ids.pop(second)
+    path.write_text(json.dumps(ids))
+
+    expected = (
+        r"vocab\.json: the model has 2 target languages, with tags such as >>fra<<, >>pt_br<<"
+    )
+    with pytest.raises(UserError, match=expected):
+        import_marian(folder, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -134,6 +134,11 @@ class SentencePiece:
         byte_fallback: Whether unknown characters are spelled by their bytes.
         folder: A pretrained model whose pieces are used: a folder that `bleuprint import` has
             written. Then nothing is learned, and only `joint` has an effect.
+        marian: Instead of `folder`: the folder of a model in the Marian format of Hugging Face,
+            such as a model of OPUS-MT. `folder` is then the folder into which it is imported.
+        huggingface: Instead of `folder`: such a model at Hugging Face, OWNER/NAME, which is
+            downloaded.
+        revision: The commit of the model at Hugging Face: 40 hexadecimal digits.
         sha256: The SHA-256 of the pieces in `folder`; the stage resolve adds it.
     """
 
@@ -142,6 +147,9 @@ class SentencePiece:
     joint: bool = True
     byte_fallback: bool = False
     folder: str | None = None
+    marian: str | None = None
+    huggingface: str | None = None
+    revision: str | None = None
     sha256: Sha256 | None = None
 
 

@@ -20,6 +20,7 @@ from bleuprint.config.described_corpus import with_described_texts
 from bleuprint.config.joined_directions import join_directions, languages_by_side
 from bleuprint.config.merge import merge_mappings
 from bleuprint.config.named_texts import with_named_texts
+from bleuprint.config.pretrained import with_pretrained_pieces
 from bleuprint.config.references import LINKS, link_corpora, link_systems
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import list_known_names
@@ -76,7 +77,8 @@ def _expand_corpora(document: LocatedMapping, root: Path) -> tuple[Any, list[Use
     for name in written_corpora:
         try:
             corpus = _with_inherited_settings(written_corpora, name)
-            expanded[name] = join_directions(corpus, partial(_with_texts, root=root))
+            corpus = join_directions(corpus, partial(_with_texts, root=root))
+            expanded[name] = with_pretrained_pieces(corpus)
         except UserError as error:
             errors.append(error)
     corpora = LocatedMapping(expanded, written_corpora.locations)

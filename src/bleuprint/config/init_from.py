@@ -7,21 +7,23 @@ orders a training after the training of its parent: `parents` collects the model
 `init_weights` copies the model of one seed, and `fresh` writes a file for every training, with or
 without a parent.
 
-A system that starts from a model in a folder says so itself, by `train.init_from.folder`.
+A system that starts from a model in a folder says so itself, by `train.init_from.folder`; or by
+the name of a pretrained model, see pretrained.py.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bleuprint.config.pretrained import NAME_KEYS, with_pretrained_weights
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import Name, Sha256, describe_unknown_key, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
 # The keys that name a parent, at the top level of params.yaml.
 PARENT_KEYS = ("system", "corpus")
-# The keys that name a folder, in `train.init_from`. The stage `resolve` adds the SHA-256.
-FOLDER_KEYS = ("folder", "sha256")
+# The keys that name a model, in `train.init_from`. The stage `resolve` adds the SHA-256.
+FOLDER_KEYS = ("folder", *NAME_KEYS, "sha256")
 
 
 class Parent(NamedTuple):
@@ -41,12 +43,20 @@ class InitFrom:
         corpus: The corpus on which that system was trained.
         folder: Instead of both: a model of another project or of a release, such as
             PROJECT/models/SYSTEM/CORPUS/SEED/averaged, or a release with one model.
+        marian: Instead of `folder`: the folder of a model in the Marian format of Hugging Face,
+            such as a model of OPUS-MT. `folder` is then the folder into which it is imported.
+        huggingface: Instead of `folder`: such a model at Hugging Face, OWNER/NAME, which is
+            downloaded.
+        revision: The commit of the model at Hugging Face: 40 hexadecimal digits.
         sha256: The SHA-256 of the weights in `folder`; the stage resolve adds it.
     """
 
     system: Name | None = None
     corpus: Name | None = None
     folder: str | None = None
+    marian: str | None = None
+    huggingface: str | None = None
+    revision: str | None = None
     sha256: Sha256 | None = None
 
     def __post_init__(self) -> None:
@@ -167,9 +177,11 @@ def _settings_with_parent(name: str, settings: Any, init_from: LocatedMapping) -
     train = as_mapping(as_mapping(settings).get("train"))
     folder_setting = as_mapping(train.get("init_from"))
     _check_folder_setting(name, folder_setting)
-    is_fine_tuned = name in init_from
-    if not is_fine_tuned or not isinstance(settings, LocatedMapping):
+    if not isinstance(settings, LocatedMapping):
         return settings
+    is_fine_tuned = name in init_from
+    if not is_fine_tuned:
+        return with_pretrained_weights(settings)
     location = init_from.locations[name]
     if folder_setting:
         raise location.error(f"{name} also starts from a model in train.init_from. Remove one")
@@ -215,12 +227,13 @@ def _check_folder_setting(name: str, init_from: LocatedMapping) -> None:
     """
     for key in init_from:
         if key not in PARENT_KEYS and key not in FOLDER_KEYS:
-            raise init_from.locations[key].error(describe_unknown_key(key, ["folder"]))
+            raise init_from.locations[key].error(describe_unknown_key(key, ["folder", *NAME_KEYS]))
     for key in init_from:
         if key in PARENT_KEYS:
             raise init_from.locations[key].error(
-                "only a folder can be named here. To start from a system of this experiment, write "
-                f"at the top level: init_from: {{{name}: {{system: ..., corpus: ...}}}}"
+                "only a folder or a pretrained model can be named here. To start from a system of "
+                "this experiment, write at the top level: "
+                f"init_from: {{{name}: {{system: ..., corpus: ...}}}}"
             )
 
 

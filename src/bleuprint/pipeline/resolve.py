@@ -24,6 +24,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import format_json, write_json
 from bleuprint.runtime.regular_files import read_bytes
 from bleuprint.runtime.unicode_paths import path_on_disk
+from bleuprint.serving.pretrained_models import import_models_of_experiment
 from bleuprint.training.init_weights import add_weight_hashes
 
 # Stages write their outputs below these folders.
@@ -105,7 +106,8 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
 
     A system may start from the weights of another project. Its setting is then the path of a
     folder. The SHA-256 of the weights is added, so that DVC repeats the training if other weights
-    are put into the same folder. The same is done for pretrained subwords of a corpus.
+    are put into the same folder. The same is done for pretrained subwords of a corpus. A model that
+    has a name instead of a folder is downloaded and imported first.
 
     Args:
         settings: The settings in params.yaml.
@@ -115,6 +117,7 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
         UserError: A folder of outputs is a link, or the weights or subwords are missing.
     """
     check_no_links(root)
+    import_models_of_experiment(settings, root)
     content = settings.resolved()
     add_weight_hashes(content["runs"], root)
     add_piece_hashes(content["corpora"], root)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.config.experiment import Settings, load_resolved_settings
 from bleuprint.config.paths import Run
 from bleuprint.dataset.binarized import BinaryCorpus
 from bleuprint.model.arithmetic import check_portable
@@ -25,6 +25,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.wording import counted
+from bleuprint.serving.pretrained_models import import_named_model
 from bleuprint.tracking.hardware import describe_machine
 from bleuprint.tracking.timings import training_cost_file
 from bleuprint.tracking.training_log import TrainingLog
@@ -55,11 +56,27 @@ def train_run(run: Run) -> None:
     # UserError now, and not in each of several processes.
     environment.timeout_seconds()
     if not is_launched():
-        job_for_run(run, load_resolved_settings())
+        _checked_job(run, load_resolved_settings())
     with hold_gpus_of_training():
         # For several processes, this one starts them, waits, and ends here with their exit status.
         start_processes()
         _train_as_member(run)
+
+
+def _checked_job(run: Run, settings: Settings) -> Job:
+    """Return the job of a training, after importing the pretrained model that it may start from.
+
+    Args:
+        run: The system, the corpus and the seed of the training.
+        settings: The settings of the experiment.
+
+    Raises:
+        UserError: The settings do not fit the files, or the pretrained model cannot be imported.
+    """
+    init_from = settings.system_on(run.system, run.corpus).train.init_from
+    if init_from is not None:
+        import_named_model(init_from, ["runs", run.system, run.corpus, "train", "init_from"])
+    return job_for_run(run, settings)
 
 
 def _train_as_member(run: Run) -> None:
@@ -72,7 +89,7 @@ def _train_as_member(run: Run) -> None:
     # If one process raises an error in this block, all raise it, so that none waits for another.
     with group.raise_together():
         settings = load_resolved_settings()
-        job = job_for_run(run, settings)
+        job = _checked_job(run, settings)
         # Hashes of the settings, the data and the code. They name the folder of the training.
         fingerprints = Fingerprints.from_job(job)
     check_training(job, fingerprints, group)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,11 @@ from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.runtime.schema import to_json_value
 
+# The tag of a target language, such as >>fra<<, as OPUS-MT writes it before a source sentence.
+_LANGUAGE_TAG = re.compile(r">>[\w-]+<<")
+# How many tags a message quotes.
+_QUOTED_TAGS = 3
+
 
 def import_marian(folder: Path, output: Path) -> Model:
     """Write a Marian model as a model of ours, with its vocabularies.
@@ -51,6 +57,23 @@ def import_marian(folder: Path, output: Path) -> Model:
     """
     if output.exists():
         raise UserError(f"{output} exists already. Name another folder")
+    with atomic_folder(output) as partial:
+        return convert_marian(folder, partial)
+
+
+def convert_marian(folder: Path, output: Path) -> Model:
+    """Write a Marian model as a model of ours into an empty folder; see `import_marian`.
+
+    Args:
+        folder: The folder of the Marian model, in the format of Hugging Face.
+        output: The empty folder.
+
+    Returns:
+        The settings of the model's shape.
+
+    Raises:
+        UserError: `folder` contains no complete Marian model.
+    """
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder. Name the folder of a Marian model")
     config = MarianConfig.read(folder)
@@ -59,21 +82,21 @@ def import_marian(folder: Path, output: Path) -> Model:
     if has_separate_vocabularies(folder):
         target = MarianVocabulary.read(folder / TARGET_VOCABULARY, config.target_size)
     _check_special_ids(config, target, folder)
+    _check_one_target_language(source, folder)
     weights_path = find_weights(folder)
     model = model_of_marian(config, weights_path, (source.marian_ids, target.marian_ids))
-    with atomic_folder(output) as partial:
-        vocabularies = {"source": source.vocabulary, "target": target.vocabulary}
-        copy_segmentation(folder, vocabularies, partial)
-        save_file(named_weights(model), partial / WEIGHTS)
-        description = ModelDescription(
-            model=model.settings,
-            vocabularies=Vocabularies(
-                source=_describe_vocabulary(partial, "source", len(source.vocabulary)),
-                target=_describe_vocabulary(partial, "target", len(target.vocabulary)),
-            ),
-            weights_sha256=sha256_of(partial / WEIGHTS),
-        )
-        write_json(partial / DESCRIPTION, dataclasses.asdict(description))
+    vocabularies = {"source": source.vocabulary, "target": target.vocabulary}
+    copy_segmentation(folder, vocabularies, output)
+    save_file(named_weights(model), output / WEIGHTS)
+    description = ModelDescription(
+        model=model.settings,
+        vocabularies=Vocabularies(
+            source=_describe_vocabulary(output, "source", len(source.vocabulary)),
+            target=_describe_vocabulary(output, "target", len(target.vocabulary)),
+        ),
+        weights_sha256=sha256_of(output / WEIGHTS),
+    )
+    write_json(output / DESCRIPTION, dataclasses.asdict(description))
     return model.settings
 
 
@@ -100,6 +123,26 @@ def _check_special_ids(config: MarianConfig, target: MarianVocabulary, folder: P
             )
 
 
+def _check_one_target_language(source: MarianVocabulary, folder: Path) -> None:
+    """Check that the sentences of a model do not begin with the tag of their target language.
+
+    Args:
+        source: The source vocabulary, which contains the tags of a model with several targets.
+        folder: The folder of the Marian model, for messages.
+
+    Raises:
+        UserError: The model has several target languages.
+    """
+    tags = [token for token in source.vocabulary.tokens if _LANGUAGE_TAG.fullmatch(token)]
+    if len(tags) > 1:
+        examples = ", ".join(tags[:_QUOTED_TAGS])
+        raise UserError(
+            f"{folder / SOURCE_VOCABULARY}: the model has {len(tags)} target languages, with tags "
+            f"such as {examples}. Only models of one language pair can be imported. Choose one, "
+            "such as Helsinki-NLP/opus-mt-en-fr"
+        )
+
+
 def _describe_vocabulary(folder: Path, side: str, size: int) -> VocabularyFile:
     """Return the size and the SHA-256 of a vocabulary.
 
@@ -120,7 +163,7 @@ def describe_use(folder: Path, model: Model) -> str:
     """
     is_joint = read_segmentation_file(folder)["joint"]
     joint = "" if is_joint else ", joint: false"
-    settings = _flow_style(to_json_value(model), to_json_value(Model()))
+    settings = describe_shape(model)
     return f"""{folder}: written. To start from it, write in params.yaml:
   in a corpus: tokenize: {{name: none}}
                vocabulary: {{sentencepiece: {{folder: {folder}{joint}}}}}
@@ -130,6 +173,11 @@ To use it as it is, without training, set for the system, too:
   train: {{max_updates: 1, validate_interval: 1, save_interval: 1,
           lr_schedule: {{inverse_sqrt: null, noam: null, constant: {{lr: 0}}}}}}
   average: {{last: 1}}"""
+
+
+def describe_shape(model: Model) -> str:
+    """Return the settings of a model's shape that differ from their defaults, as YAML in a line."""
+    return _flow_style(to_json_value(model), to_json_value(Model()))
 
 
 def _flow_style(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
