@@ -18,7 +18,7 @@ from bleuprint.runtime.errors import run_main
 
 def main() -> None:
     """Binarize the corpus, or the shard of it, that the command line names."""
-    corpus_name, work = stage_args.parse_shard(description=__doc__)
+    (corpus_name,), work = stage_args.parse_shard(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     step = Binarizing.for_corpus(corpus_name, corpus)
     shards = paths.shards_folder(corpus_name, "binarize")

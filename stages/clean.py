@@ -17,7 +17,7 @@ from bleuprint.runtime.errors import run_main
 
 def main() -> None:
     """Clean the corpus, or the shard of it, that the command line names."""
-    corpus_name, work = stage_args.parse_shard(description=__doc__)
+    (corpus_name,), work = stage_args.parse_shard(__doc__, "CORPUS")
     corpus = load_resolved_settings().corpus(corpus_name)
     run_step_on_pairs(Cleaning, corpus_name, corpus, work, environment.worker_count())
 

@@ -26,7 +26,8 @@ def main() -> None:
         """Download the text of one language pair of the corpus."""
         raw_text = TextFolder(paths.download_folder(pair_name), *pair.languages)
         filter_stats = paths.filter_stats_file(pair_name, "download")
-        download_corpus(pair_name, pair.files, raw_text, filter_stats, source)
+        files = pair.files.prepared_together()
+        download_corpus(pair_name, files, raw_text, filter_stats, source)
 
     run_on_pairs(corpus_name, corpus, "download", download)
 

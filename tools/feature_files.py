@@ -208,6 +208,17 @@ FEATURES = {
         modules=("corpus/download/formats/scores.py",),
         names=("score_limit", "ScoreLimit", "PairScore"),
     ),
+    "parts with their own rules": Feature(
+        modules=("config/parts.py", "corpus/parts.py", "stages/download_part.py"),
+        names=(
+            # In other places, a part is a share of the work, or a text of any set.
+            "parts?_(corpus|folder|names|outputs|filter_stats.*|edits|order|by_name)",
+            "(download|clean|filter)_part",
+            "(files|corpus).parts",
+            "(link|describe|resolved)_parts",
+            "text.separate",
+        ),
+    ),
     "COMET": Feature(
         modules=("config/comet.py", "scoring/comet.py", "scoring/comet_predict.py"),
         names=("comet",),

@@ -49,10 +49,19 @@ CHANGED_VALUES = {
     ("toy-sentence", "runs.toy.toy-sentence.decode.attention"): (MISSING, True),
     ("toy-sentence", "runs.reader.toy-sentences.decode.attention"): (MISSING, True),
 }
+_RULES_OF_COMMON_CRAWL = r"files\.train\.commoncrawl\.filter"
 # Keys that 1.0.0 did not have, as regular expressions, and their value in all recipes.
 ADDED_KEYS = {
     # Only external systems have translations, but DVC needs a value for each system.
     r"runs\.[^.]+\.[^.]+\.translations": False,
+    # The texts of WMT14 are parts, and one has a rule of its own besides those of its corpus.
+    r"corpora\.wmt14-[^.]+\.files\.train\.[^.]+\.separate": True,
+    rf"corpora\.wmt14-[^.]+\.{_RULES_OF_COMMON_CRAWL}\.language_id\.min_odds": 10.0,
+    rf"corpora\.wmt14-[^.]+\.{_RULES_OF_COMMON_CRAWL}\.length\.min": 1,
+    rf"corpora\.wmt14-en-de\.{_RULES_OF_COMMON_CRAWL}\.length\.max": 80,
+    rf"corpora\.wmt14-en-de\.{_RULES_OF_COMMON_CRAWL}\.length_ratio\.max": 9.0,
+    rf"corpora\.wmt14-en-fr\.{_RULES_OF_COMMON_CRAWL}\.length\.max": 175,
+    rf"corpora\.wmt14-en-fr\.{_RULES_OF_COMMON_CRAWL}\.length_ratio\.max": 1.5,
 }
 # Keys that only 1.0.0 had, as regular expressions, and their value in all recipes.
 REMOVED_KEYS = {

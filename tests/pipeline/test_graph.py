@@ -83,9 +83,10 @@ def test_every_stage_depends_on_the_code_of_its_script(stages):
 def test_every_script_in_the_folder_stages_is_run_by_a_stage(stages):
     """A script without an entry in dvc.yaml would never run."""
     scripts_in_folder = {path.stem for path in (micro.ROOT / "stages").glob("*.py")}
-    # Only projects with the settings init_from or vocabularies have stages with these scripts:
-    # test_init_from_graph.py.
+    # Only projects with the settings init_from, vocabularies or parts have stages with these
+    # scripts: test_init_from_graph.py and test_part_stages.py.
     scripts_for_other_settings = {"share_vocabulary", "parents", "init_weights"}
+    scripts_for_other_settings |= {"download_part", "clean_part", "filter_part"}
 
     scripts_of_stages = {script_of(stage) for stage in stages.values()}
 

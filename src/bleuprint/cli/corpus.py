@@ -24,7 +24,7 @@ def _add_inspect(commands: Commands) -> None:
     It samples pairs from a corpus and shows what each cleaning rule would drop.
     """
     add_argument = add_command(commands, _inspect, "inspect phrasebook-en-de")
-    add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml")
+    add_argument("corpus", metavar="CORPUS", help="a corpus of params.yaml, or CORPUS/PART")
     add_argument(
         "--pairs",
         type=count,

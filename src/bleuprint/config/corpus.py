@@ -277,7 +277,7 @@ class Corpus:
                 "tokenize.name characters does not work with vocabulary.sentencepiece, which reads "
                 "its token ▁ as a space. Use tokenize.name none"
             )
-        for rule in (*self.clean, *self.filter):
+        for rule in (*self.clean, *self.filter, *self.files.rules()):
             for language in self.languages:
                 rule.check_language(language)
 
@@ -348,6 +348,21 @@ class Corpus:
     def languages_text(self) -> str:
         """The languages as text: `en to de`, or `en-de, de-en` for several directions."""
         return languages_text(self)
+
+    def only_text(self, name: str) -> "Corpus":
+        """Return a corpus with only one of the training texts, and with the rules of this text.
+
+        Args:
+            name: The name of the training text.
+        """
+        text = self.files.train[name]
+        text_alone = replace(text, separate=None, clean=None, filter=None)
+        return replace(
+            self,
+            files=replace(self.files, train={name: text_alone}),
+            clean=self.clean if text.clean is None else text.clean,
+            filter=self.filter if text.filter is None else text.filter,
+        )
 
     def effective_split(self) -> Split:
         """Return the settings `split`, with each setting that has no effect set to its default.

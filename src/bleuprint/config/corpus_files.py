@@ -1,10 +1,9 @@
 """The settings of a corpus's texts: files, URLs, formats and licenses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from annotated_types import Ge, Interval, MinLen
 from pydantic import StringConstraints
@@ -20,8 +19,11 @@ from bleuprint.config.text_formats import (
     PairScore,
     format_of_name,
 )
+from bleuprint.config.url_scheme import valid_scheme
+from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules.rule import Check, Edit, Rule
 from bleuprint.runtime.environment import NETRC_ADVICE
-from bleuprint.runtime.schema import Md5, Name, Sha256
+from bleuprint.runtime.schema import Md5, Name, NamedEntries, Sha256
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.runtime.tag_pattern import MEMORY_LANGUAGE_TAG
 from bleuprint.runtime.wording import join_with_and
@@ -30,6 +32,8 @@ from bleuprint.runtime.wording import join_with_and
 SIDES = ("source", "target", "both")
 # The keys by which a text has a name in place of files; named_texts.py replaces them.
 NAMES_OF_TEXTS = ("sacrebleu", "opus", "huggingface")
+# The rules that a part of a corpus may have itself: the edits and the checks.
+PART_RULES = ("clean", "filter")
 
 # The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
 LanguageTag = Annotated[str, StringConstraints(pattern=MEMORY_LANGUAGE_TAG)]
@@ -83,7 +87,7 @@ class File:
         if self.url is not None:
             self._check_url(self.url)
         for url in self.mirrors:
-            _valid_scheme("mirrors", url)
+            valid_scheme("mirrors", url)
 
     def _check_path(self, path: str) -> None:
         """Raise ValueError unless a path is in the folder `inputs/`, as local files must be."""
@@ -107,7 +111,7 @@ class File:
                     f"{', '.join(embedded_texts)}"
                 )
             return
-        scheme = _valid_scheme("url", url)
+        scheme = valid_scheme("url", url)
         if scheme == "file" and self.sha256 is None:
             raise ValueError(
                 f"url is {url!r} without sha256, so changes of the file would go unnoticed. Add "
@@ -161,6 +165,10 @@ class Text:
             score than its `min` are dropped.
         reference: The translator whose references are taken from a wmt-xml file. It may be omitted
             if the file has one translator.
+        separate: Whether the training text is a part, which is prepared by itself; the top-level
+            key `parts` sets it.
+        clean: The rules that change the sentences of a part; by default those of the corpus.
+        filter: The rules that drop pairs of a part; by default those of the corpus.
     """
 
     license_and_citation: str
@@ -176,6 +184,9 @@ class Text:
     repeat: Annotated[int, Ge(1)] | None = None
     reference: str | None = None
     score: PairScore | None = None
+    separate: bool | None = None
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)] | None = None
+    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS)] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError if the files or settings of the text do not fit its format.
@@ -207,6 +218,11 @@ class Text:
         if self.tag is not None and self.synthetic_side is None:
             raise ValueError(
                 f"tag {self.tag!r} is only for a text that a system translates. Remove it"
+            )
+        if self.separate and self.synthetic_side is not None:
+            raise ValueError(
+                f"the {self.synthetic_side} file is missing. A text that a system translates "
+                "cannot be a part. Remove its name from parts"
             )
 
     def _check_one_file(self) -> None:
@@ -322,23 +338,6 @@ Parts = dict[Name, Text]
 
 
 @dataclass(frozen=True)
-class TextSide:
-    """Where one side of a text comes from, for the report.
-
-    Attributes:
-        text: The name of the text, SET.PART.
-        side: source, target, or both.
-        origin: The file, or the system that translated the side.
-        sha256: The SHA-256 of the file; empty if params.yaml does not have it.
-    """
-
-    text: str
-    side: str
-    origin: str
-    sha256: str = ""
-
-
-@dataclass(frozen=True)
 class Files:
     """The sets of a corpus; each is the concatenation of its texts in this order.
 
@@ -370,6 +369,9 @@ class Files:
                 value = getattr(text, key)
                 if value is not None:
                     raise ValueError(f"{name}: {key} {value} is only for training texts. Remove it")
+            for key in PART_RULES:
+                if getattr(text, key) is not None:
+                    raise ValueError(f"{name}: {key} is only for training texts. Remove it")
             if text.synthetic_side:
                 raise ValueError(
                     f"{name}: the {text.synthetic_side} file is missing. Add it: only a training "
@@ -418,6 +420,27 @@ class Files:
     def synthetic_texts(self) -> dict[str, Text]:
         """Return the training texts with one side that a system translates, by name."""
         return {name: text for name, text in self.train.items() if text.synthetic_side}
+
+    def parts(self) -> dict[str, Text]:
+        """Return the training texts that are prepared by themselves, by name, in their order."""
+        return {name: text for name, text in self.train.items() if text.separate}
+
+    def prepared_together(self) -> "Files":
+        """Return the same sets without the training texts that are prepared by themselves."""
+        others = {name: text for name, text in self.train.items() if not text.separate}
+        return replace(self, train=others)
+
+    def rules(self) -> list[Rule]:
+        """Return the rules that training texts have themselves, besides those of the corpus."""
+        rules: list[Rule] = []
+        for text in self.train.values():
+            rules += text.clean or ()
+            rules += text.filter or ()
+        return rules
+
+    def only_training(self) -> "Files":
+        """Return the training texts without the validation and test sets."""
+        return replace(self, valid={}, tests={})
 
     def texts(self) -> dict[str, Text]:
         """Return all texts of all sets by a name such as `train.news`."""
@@ -470,28 +493,3 @@ def settings_key(corpus: str, text: str) -> str:
     # params.yaml has all test sets under the key `tests`.
     set_key = "tests" if set_name == "test" else set_name
     return ".".join(["corpora", pair_name.corpus, "files", set_key, *names])
-
-
-def _valid_scheme(key: str, url: str) -> str:
-    """Check a URL, and return its scheme: http, https or file.
-
-    Args:
-        key: The setting that contains the URL, for messages.
-        url: The URL.
-
-    Raises:
-        ValueError: The URL is not valid, or it has another scheme.
-    """
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # Raises ValueError if the port is not a number.
-    except ValueError as error:
-        raise ValueError(f"{key} is {url!r}, which is not a valid URL: {error}") from None
-    if " " in url or not url.isprintable():
-        raise ValueError(f"{key} is {url!r}, which contains a space or non-printing character")
-    is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname)
-    if not is_web_address and parts.scheme != "file":
-        raise ValueError(
-            f"{key} is {url!r}. Write an http, https or file URL. For a file in inputs/, set path"
-        )
-    return parts.scheme

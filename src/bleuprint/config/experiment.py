@@ -17,7 +17,7 @@ from pydantic import Strict
 from bleuprint.config.combinations import check_run_names, check_systems_of_corpus
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.corpus_files import SIDES, TextSide
+from bleuprint.config.corpus_files import SIDES
 from bleuprint.config.entries import read_entries
 from bleuprint.config.external import ExternalSystem, check_external, separate_external_systems
 from bleuprint.config.old_keys import check_not_of_1_0
@@ -27,6 +27,7 @@ from bleuprint.config.references import LINKS, Reference, check_references, refe
 from bleuprint.config.resolved_runs import JsonRuns, runs_from_json, runs_to_json
 from bleuprint.config.synthetic import Origin, SyntheticText, origin_of
 from bleuprint.config.system import System
+from bleuprint.config.text_side import TextSide
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.runtime.json_files import read_json_object
@@ -116,9 +117,8 @@ def load_resolved_settings(root: Path = Path()) -> "Settings":
     runs_by_kind = runs_from_json(runs)
     document["runs"] = runs_by_kind.trained
     document["external"] = runs_by_kind.untrained
-    # The file also contains hashes of the stages' code and of the user's files, which DVC compares,
-    # and the accepted changes of code. They are removed, since they are not settings.
-    for key in ("code", "inputs", "accepted"):
+    # What only DVC compares, such as hashes of the stages' code, is removed.
+    for key in ("code", "inputs", "accepted", "dvc"):
         document.pop(key, None)
     return check_record(Settings, document, path, _RESOLVE)
 

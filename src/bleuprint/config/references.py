@@ -23,6 +23,7 @@ from bleuprint.config.init_from import (
     init_weights_folder,
     with_parents,
 )
+from bleuprint.config.parts import describe_parts, link_parts, part_outputs
 from bleuprint.config.synthetic import SyntheticText, check_synthetic_texts, synthetic_folder
 from bleuprint.config.system import System
 from bleuprint.runtime.errors import UserError
@@ -32,7 +33,7 @@ from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 # The top-level keys of params.yaml by which entries use something of other entries. They stand at
 # the top level because DVC reads them without inheritance: it learns the order of its stages from
 # them.
-LINKS = ("init_from", "vocabularies")
+LINKS = ("init_from", "vocabularies", "parts")
 # The settings of trained systems by system and corpus; None where a system is not trained.
 _Runs = Mapping[str, Mapping[str, System | None]]
 
@@ -311,7 +312,7 @@ def _first_setting(
 
 
 def shared_folders(
-    corpora: Collection[str],
+    corpora: Mapping[str, Corpus],
     systems: Collection[str],
     seeds: Collection[int],
     references: Sequence[Reference],
@@ -322,7 +323,7 @@ def shared_folders(
     an output that is left over from earlier settings would be read by mistake.
 
     Args:
-        corpora: The names of the corpora.
+        corpora: The settings of the corpora by name.
         systems: The names of all systems, including external ones.
         seeds: The seeds with which each system is trained.
         references: Which corpora and trainings need which others.
@@ -342,6 +343,8 @@ def shared_folders(
     outputs_by_folder: dict[Path, set[Path]] = defaultdict(set)
     for output in outputs:
         outputs_by_folder[output.parent].add(output)
+    for folder, outputs_of_parts in part_outputs(corpora).items():
+        outputs_by_folder[folder] |= outputs_of_parts
     return outputs_by_folder
 
 
@@ -350,9 +353,10 @@ def link_corpora(
     document: LocatedMapping,
     languages_of: Callable[[LocatedMapping], set[str]],
 ) -> tuple[LocatedMapping, list[UserError]]:
-    """Give each corpus that uses the vocabulary of another corpus the setting `vocabulary.of`.
+    """Give corpora what top-level keys name for them: parts, and the vocabulary of another corpus.
 
-    By default, the vocabulary of a corpus is learned from its own text. To use another vocabulary,
+    A corpus that uses the vocabulary of another corpus gets the setting `vocabulary.of`. By
+    default, the vocabulary of a corpus is learned from its own text. To use another vocabulary,
     params.yaml has a top-level entry, `vocabularies: {CORPUS: OTHER_CORPUS}`.
 
     Args:
@@ -364,11 +368,12 @@ def link_corpora(
         The settings of the corpora, and the errors. A corpus that cannot use the vocabulary is
         missing.
     """
+    corpora, part_errors = link_parts(corpora, document)
     vocabularies = as_mapping(document.get("vocabularies"))
     # All corpora that params.yaml has. In `corpora`, a corpus with an error is missing; an entry of
     # `vocabularies` for it is correct, though.
     written_corpora = as_mapping(document.get("corpora"))
-    errors = []
+    errors = list(part_errors)
     linked_corpora = {}
     for name in corpora:
         try:
@@ -475,16 +480,20 @@ def link_systems(
 
 
 def describe_links(definitions: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas for the top-level keys `init_from` and `vocabularies`.
+    """Return the JSON Schemas for the top-level keys `init_from`, `vocabularies` and `parts`.
 
-    Under these keys, params.yaml names what a system or corpus uses of another one.
+    Under the first two, params.yaml names what a system or corpus uses of another one.
 
     Args:
         definitions: The definitions of the schema of params.yaml. The definition `Parent`, to which
             one of the schemas refers, is added.
 
     Returns:
-        For each of the two keys, the schema of one entry under it.
+        For each of the keys, the schema of one entry under it.
     """
     describe_starts(definitions)
-    return {"init_from": {"$ref": "#/$defs/Parent"}, "vocabularies": {"type": "string"}}
+    return {
+        "init_from": {"$ref": "#/$defs/Parent"},
+        "vocabularies": {"type": "string"},
+        "parts": describe_parts(definitions),
+    }

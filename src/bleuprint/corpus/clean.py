@@ -6,8 +6,7 @@ Validation and test sets are copied byte for byte, so that systems are scored on
 The stage tokenize applies the same edits to these sets.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -16,9 +15,10 @@ from bleuprint.config.corpus import Corpus
 from bleuprint.config.synthetic import synthetic_folder
 from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep
+from bleuprint.corpus.steps.joined_text import JoinedText
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Edits, apply_edit
-from bleuprint.text.parallel import Block, Pair, TextFolder, encode_pairs
+from bleuprint.text.parallel import Block, Pair, encode_pairs
 from bleuprint.text.unicode import collapse_spaces, replace_white_space
 
 # The name of the rule that drops a pair with an empty side, in the filtering statistics.
@@ -26,7 +26,7 @@ EMPTY_SIDE_RULE = "empty_side"
 
 
 @dataclass(frozen=True)
-class RawText(TextFolder):
+class RawText(JoinedText):
     """The downloaded text of a corpus, with its synthetic texts appended to the training text.
 
     The downloaded text comes first, because the stage dedup keeps the first of equal pairs.
@@ -62,51 +62,10 @@ class RawText(TextFolder):
             synthetic=tuple(synthetic_folders),
         )
 
-    def count(self, name: str) -> int:
-        """Return the number of sentence pairs in a data set, synthetic pairs included."""
-        return sum(text.count(name) for text in self.texts(name))
-
-    def blocks(self, name: str, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        """Yield the sentence pairs of a data set in blocks, as if all its texts were one text.
-
-        The training set may consist of several texts: the downloaded one, then synthetic ones. If
-        they have 100 and 50 pairs, the pairs 90 to 120 are 10 of the first and 20 of the second.
-
-        Args:
-            name: Data set, such as `train`.
-            start: Index of the first pair to read, counted from 0 over all texts.
-            stop: Index after the last pair to read; None reads to the end.
-        """
-        # The indices of this text's first pair, and of the pair after its last, over all texts.
-        text_start = 0
-        for text in self.texts(name):
-            text_stop = text_start + text.count(name)
-            # If the text ends before `start`, this is behind its end, and it yields nothing.
-            start_in_text = max(0, start - text_start)
-            # None reads this text to its end, and checks that its source and target end together.
-            stop_in_text = None
-            if stop is not None and stop < text_stop:
-                stop_in_text = max(0, stop - text_start)
-            for block in text.blocks(name, start_in_text, stop_in_text):
-                # `first` numbers the pairs within this text; the caller wants it over all texts.
-                yield replace(block, first=text_start + block.first)
-            text_start = text_stop
-
-    def texts(self, name: str) -> list[TextFolder]:
-        """Return the texts that make up a data set, in the order in which they are read.
-
-        Only the training set has synthetic texts besides the downloaded one.
-
-        Args:
-            name: Data set, such as `train`.
-        """
-        folders = [self.path]
-        if name == "train":
-            folders += self.synthetic
-        texts = []
-        for folder in folders:
-            texts.append(TextFolder(folder, self.source, self.target, indexes=self.indexes))
-        return texts
+    @property
+    def training_folders(self) -> list[Path]:
+        """The folder of the downloaded text, then those of the synthetic texts."""
+        return [self.path, *self.synthetic]
 
 
 @dataclass(frozen=True)

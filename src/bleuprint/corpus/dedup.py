@@ -22,12 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.config.corpus import Corpus, Dedup
+from bleuprint.config.parts import part_folder
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_text
 from bleuprint.corpus.steps.filtering import copy_sets, join_files, write_kept
+from bleuprint.corpus.steps.joined_text import JoinedText
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.rules.rule import Edits, apply_edits
 from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
 from bleuprint.text.parallel import Block, Pair
@@ -62,6 +65,8 @@ _KEYS = (
 # The rules that drop pairs with a sentence of a validation or test set, for sides 1 and 2 of a pair
 # (HeldOutSentences numbers the sides).
 OVERLAP_RULES = ("source_held_out", "target_held_out")
+# The file in the output that says how many of the training pairs are from parts.
+FILTERED_COUNT_FILE = "filtered.json"
 # The file of a shard with the held-out side of each pair, one byte per pair.
 _HELD_OUT_FILE = "held-out"
 
@@ -77,6 +82,27 @@ _HASHES_PER_RANGE = 1 << 26
 
 
 @dataclass(frozen=True)
+class CleanedText(JoinedText):
+    """The cleaned text of a corpus; before it, the text of its parts, which is also filtered.
+
+    Attributes:
+        parts: The folders of the parts, in the order in which they are read.
+    """
+
+    parts: tuple[Path, ...]
+
+    @property
+    def training_folders(self) -> list[Path]:
+        """The folders of the parts, then that of the other training texts."""
+        return [*self.parts, self.path]
+
+    def count_in_parts(self) -> int:
+        """Return the number of training pairs that the parts have together."""
+        texts_of_parts = self.texts("train")[: len(self.parts)]
+        return sum(text.count("train") for text in texts_of_parts)
+
+
+@dataclass(frozen=True)
 class Deduplication(Step):
     """The stage dedup on one corpus.
 
@@ -86,11 +112,13 @@ class Deduplication(Step):
     Attributes:
         settings: Which pairs are dropped.
         edits: The edits of the stage clean.
+        part_edits: The edits of each part that has other ones; None if there is no such part.
     """
 
     stage = "dedup"
     settings: Dedup
     edits: Edits
+    part_edits: tuple[Edits, ...] | None = None
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
@@ -101,7 +129,8 @@ class Deduplication(Step):
             corpus: The settings of the corpus.
             root: The project folder; by default the current folder.
         """
-        # Reads data/clean/NAME, and writes data/dedup/NAME and a file of statistics.
+        # Reads data/clean/NAME and data/raw/NAME/part-*, and writes data/dedup/NAME and a file of
+        # statistics.
         files = step_files(
             name,
             corpus,
@@ -110,13 +139,26 @@ class Deduplication(Step):
             input_folder="clean",
             output_folder="dedup",
         )
+        part_folders = []
+        part_edits = []
+        for part in corpus.files.parts():
+            part_folders.append(part_folder(name, part, "filter", root))
+            edits = corpus.only_text(part).clean
+            if edits != corpus.clean and edits not in part_edits:
+                part_edits.append(edits)
         return cls(
             corpus=name,
-            input_text=files.input_text,
+            input_text=CleanedText(
+                path=files.input_text.path,
+                source=corpus.source,
+                target=corpus.target,
+                parts=tuple(part_folders),
+            ),
             output=files.output,
             filter_stats_path=files.filter_stats_path,
             settings=corpus.dedup,
             edits=corpus.clean,
+            part_edits=tuple(part_edits) or None,
         )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
@@ -166,9 +208,25 @@ class Deduplication(Step):
             rule_of_pair = self.find_rules_of_pairs(parts, scratch=unfinished)
             train_counts = filter_stats.add_set("train")
             write_kept(self.input_text, output_text, rule_of_pair, self.rules, train_counts)
+            self._write_filtered_count(unfinished, rule_of_pair)
             held_out_sets = self.input_text.held_out()
             copy_sets(self.input_text, output_text, held_out_sets, filter_stats)
             filter_stats.write(self.filter_stats_path)
+
+    def _write_filtered_count(self, folder: Path, rule_of_pair: npt.NDArray[np.uint8]) -> None:
+        """Write how many pairs of the output are from parts, so that they are not filtered again.
+
+        These pairs come first. A corpus without parts has no such file.
+
+        Args:
+            folder: The folder to write to.
+            rule_of_pair: The number of the rule that drops each pair; 0 for a kept pair, (pairs,).
+        """
+        if not isinstance(self.input_text, CleanedText) or not self.input_text.parts:
+            return
+        rules_in_parts = rule_of_pair[: self.input_text.count_in_parts()]
+        kept_count = int(np.count_nonzero(rules_in_parts == 0))
+        write_json(folder / FILTERED_COUNT_FILE, {"pairs": kept_count})
 
     @property
     def keys(self) -> list[_Key]:
@@ -313,8 +371,8 @@ class _BlockHasher:
 def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """Read the sentences of all validation and test sets, which must not be in the training text.
 
-    Each sentence is added twice: as published, and edited like the training text, since either form
-    may occur there. The sets of the corpus's other language pairs are read, too: the English target
+    Each sentence is added as published, and edited like the training text, since either form may
+    occur there. The sets of the corpus's other language pairs are read, too: the English target
     of a German-English test set must not be a source of an English-French training text.
 
     Args:
@@ -322,14 +380,18 @@ def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """
     held_out = HeldOutSentences(stage.settings.decontaminate)
     source_language, target_language = stage.input_text.languages
+    all_edits: list[Edits] = [stage.edits, *(stage.part_edits or ())]
     for text in stage.texts_of_all_pairs:
         for set_name in text.held_out():
             for pair in text.pairs(set_name):
                 unedited_sentences = dict(zip(text.languages, pair, strict=True))
-                edited_sentences = {}
-                for language, sentence in unedited_sentences.items():
-                    edited_sentences[language] = apply_edits(sentence, language, stage.edits)
-                for sentence_by_language in (unedited_sentences, edited_sentences):
+                forms = [unedited_sentences]
+                for edits in all_edits:
+                    edited_sentences = {}
+                    for language, sentence in unedited_sentences.items():
+                        edited_sentences[language] = apply_edits(sentence, language, edits)
+                    forms.append(edited_sentences)
+                for sentence_by_language in forms:
                     # None if the set is not in this language, as for another language pair.
                     source = sentence_by_language.get(source_language)
                     target = sentence_by_language.get(target_language)

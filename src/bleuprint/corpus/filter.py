@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from inspect import getfile
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from bleuprint.config.corpus import Corpus
+from bleuprint.corpus.dedup import FILTERED_COUNT_FILE
 from bleuprint.corpus.steps.filtering import FilteredBlock, FilterStep, kept_pairs
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import step_files
 from bleuprint.rules.rule import Candidate, Check, Tokens, rule_error
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.json_files import read_json_object
 from bleuprint.runtime.wording import counted
 from bleuprint.text.language_codes import language_code
 from bleuprint.text.parallel import Block, Pair
@@ -77,6 +80,15 @@ class Filtering(FilterStep):
         """The names of the checks, which may drop a pair."""
         return tuple(check.name() for check in self.checks)
 
+    @cached_property
+    def filtered_count(self) -> int:
+        """The number of training pairs, at the beginning of the text, that are filtered already.
+
+        They are from parts of the corpus, each of which was filtered by its own rules.
+        """
+        path = self.input_text.path / FILTERED_COUNT_FILE
+        return int(read_json_object(path, ("pairs",))["pairs"]) if path.is_file() else 0
+
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Filter a part of the training text, in several processes.
 
@@ -85,9 +97,10 @@ class Filtering(FilterStep):
             part: The folder to write to: the kept pairs, and how many pairs each check dropped.
             workers: The number of processes.
         """
-        # Some checks need word translations, a cached property that is computed when it is first
-        # read. Each worker process receives a copy of this object, so compute it before the copies.
+        # These are cached properties, computed when they are first read. Each worker process
+        # receives a copy of this object, so compute them before the copies.
         _ = self.translations
+        _ = self.filtered_count
         super().process_shard(shard, part, workers)
 
     def filter_block(self, name: str, block: Block) -> FilteredBlock:  # noqa: ARG002
@@ -100,7 +113,12 @@ class Filtering(FilterStep):
         Returns:
             The pairs that are kept, and the number of pairs that each check dropped.
         """
-        failed_checks = self.first_failed_checks(block.pairs())
+        # The first pairs of the text may be filtered already. `first` counts from 1.
+        filtered_count = max(0, self.filtered_count - (block.first - 1))
+        if filtered_count >= len(block):
+            return kept_pairs(block, [None] * len(block))
+        failed_checks: list[str | None] = [None] * filtered_count
+        failed_checks += self.first_failed_checks(block.pairs()[filtered_count:])
         return kept_pairs(block, failed_checks)
 
     def first_failed_checks(self, pairs: Sequence[Pair]) -> list[str | None]:
@@ -168,7 +186,8 @@ class Filtering(FilterStep):
 
         None if no check needs them, or if the training text is empty, as in a zero-shot direction.
         """
-        if not self._needs_translations or self.input_text.count("train") == 0:
+        pair_count = self.input_text.count("train") - self.filtered_count
+        if not self._needs_translations or pair_count == 0:
             return None
         # Imported here because SciPy, which this module needs, takes a fifth of a second to load.
         from bleuprint.corpus.alignment import word_translation
@@ -194,8 +213,9 @@ class Filtering(FilterStep):
         """
         from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_sampled
 
-        pair_count = self.input_text.count("train")
-        for index, pair in enumerate(self.input_text.pairs("train")):
+        pair_count = self.input_text.count("train") - self.filtered_count
+        pairs = islice(self.input_text.pairs("train"), self.filtered_count, None)
+        for index, pair in enumerate(pairs):
             if not is_sampled(index, pair_count):
                 continue
             # Tokenizing a very long sentence may take minutes, and translations are not learned

@@ -80,7 +80,8 @@ def inspect_corpus(
     the experiment. Texts that a system still has to translate are skipped.
 
     Args:
-        name: The name of a corpus, or of one of its language pairs.
+        name: The name of a corpus, of one of its language pairs (CORPUS/DIRECTION), or of one of
+            its training texts (CORPUS/TEXT).
         settings: The settings of the experiment.
         sample: How many pairs to draw, and the sampling seed.
         downloads: Where the files of the corpus are downloaded from.
@@ -90,7 +91,12 @@ def inspect_corpus(
     Raises:
         UserError: The corpus has several language pairs, or no training text of its own.
     """
-    corpus = _with_parallel_texts(name, settings.corpus(name))
+    corpus_name, _, text_name = name.partition("/")
+    if corpus_name in settings.corpora and text_name in settings.corpora[corpus_name].files.train:
+        name = corpus_name
+        corpus = settings.corpora[name].only_text(text_name)
+    else:
+        corpus = _with_parallel_texts(name, settings.corpus(name))
     scratch.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=scratch) as folder:
         root = Path(folder)
@@ -122,9 +128,16 @@ def _with_parallel_texts(name: str, corpus: Corpus) -> Corpus:
             f"corpora.{name} has {len(pair_names)} directions: {', '.join(pair_names)}. "
             f"Name one: bleuprint inspect {pair_names[0]}"
         )
+    files_together = corpus.files.prepared_together()
+    if corpus.files.train and not files_together.train:
+        texts = list(corpus.files.train)
+        raise UserError(
+            f"corpora.{name}: each training text is prepared by itself: {', '.join(texts)}. Name "
+            f"one: bleuprint inspect {name}/{texts[0]}"
+        )
     if not corpus.files.train:
         raise UserError(f"corpora.{name} is zero-shot, so there is no training text to inspect")
-    parallel_texts = corpus.files.parallel_sets()["train"]
+    parallel_texts = files_together.parallel_sets()["train"]
     if not parallel_texts:
         raise UserError(
             f"corpora.{name}: systems translate one side of all its training texts, so there is "

@@ -5,6 +5,7 @@ The file contains:
 - the settings of every corpus and run, after inheritance and defaults;
 - the MD5 of each of the user's own files, by corpus. If stages depended on the folder inputs/, each
   new file in it would make every corpus out of date;
+- `dvc`: settings in a form that DVC can compare, which no stage reads;
 - the fingerprint of each stage's code, in which comments do not count;
 - the changes of code that were accepted (`bleuprint accept`), for the report.
 """
@@ -13,8 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.corpus import Corpus
+from bleuprint.config.corpus_files import Files
 from bleuprint.config.experiment import Settings, load_settings
+from bleuprint.config.parts import resolved_parts, texts_by_part
 from bleuprint.config.paths import RESOLVED
 from bleuprint.dataset.pretrained_pieces import add_piece_hashes
 from bleuprint.pipeline.dvc_repo import open_repo
@@ -119,6 +121,7 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
     check_no_links(root)
     import_models_of_experiment(settings, root)
     content = settings.resolved()
+    content["dvc"] = resolved_parts(settings.corpora)
     add_weight_hashes(content["runs"], root)
     add_piece_hashes(content["corpora"], root)
     return content
@@ -128,16 +131,20 @@ def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dic
     """Return the MD5 of each text file of the user, by corpus and by the path in params.yaml.
 
     An example of the result is {"own": {"inputs/train.de": "d41d8cd98f00b204e9800998ecf8427e"}}.
-    Files that do not exist are omitted.
+    Files that do not exist are omitted. Texts that are prepared by themselves have an entry of
+    their own, `CORPUS/TEXT`, so that another text does not make their stages out of date.
 
     Args:
         settings: The settings in params.yaml.
         root: The folder of the project, or of the copy of it in which DVC runs an experiment.
     """
     files_by_corpus: dict[str, dict[str, Path]] = {}
+    texts_by_name = texts_by_part(settings.corpora)
     for name, corpus in settings.corpora.items():
-        files_by_corpus[name] = _existing_input_files(corpus, root)
-    md5_by_corpus: dict[str, dict[str, str]] = {name: {} for name in settings.corpora}
+        texts_by_name[name] = corpus.files.prepared_together()
+    for name, texts in texts_by_name.items():
+        files_by_corpus[name] = _existing_input_files(texts, root)
+    md5_by_corpus: dict[str, dict[str, str]] = {name: {} for name in files_by_corpus}
     has_files = any(files_by_corpus.values())
     if not has_files:
         # Returning here saves the time to open DVC's repository.
@@ -149,21 +156,21 @@ def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dic
     return md5_by_corpus
 
 
-def _existing_input_files(corpus: Corpus, root: Path) -> dict[str, Path]:
-    """Find the local files of a corpus, also if DVC runs in a copy of the project.
+def _existing_input_files(texts: Files, root: Path) -> dict[str, Path]:
+    """Find the local files of some texts, also if DVC runs in a copy of the project.
 
     `dvc exp run --temp` runs in a copy without the files that Git ignores, such as the user's text.
     A file that the copy lacks is taken from the project itself.
 
     Args:
-        corpus: The settings of the corpus.
+        texts: The settings of the texts.
         root: The folder of the project, or of its copy.
 
     Returns:
         The existing files, by their paths in params.yaml.
     """
     paths = set[str]()
-    for file_settings in corpus.files.files_by_name().values():
+    for file_settings in texts.files_by_name().values():
         # A file that is downloaded has no path.
         if file_settings.path:
             paths.add(file_settings.path)

@@ -109,7 +109,8 @@ class Rule:
             item: The shard, such as `3-of-8`; by default the wildcard that Snakemake replaces by
                 each shard in turn.
         """
-        return str(paths.shards_folder("{key}", self.name) / item)
+        names = "/".join(f"{{{name}}}" for name in self.wildcards)
+        return str(paths.shards_folder(names, self.name) / item)
 
     def stage(self, wildcards: Mapping[str, str]) -> Stage:
         """Return the stage of a job."""

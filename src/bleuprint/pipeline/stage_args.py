@@ -46,8 +46,8 @@ def parse_arguments(description: str | None, *names: str) -> list[str]:
     return list(value_by_name.values())
 
 
-def parse_shard(description: str | None) -> tuple[str, Work]:
-    """Return the corpus that the command line names, and which part of the work this process does.
+def parse_shard(description: str | None, *names: str) -> tuple[list[str], Work]:
+    """Return the arguments on the command line, and which part of the work this process does.
 
     A cluster may divide the training text of a large corpus into N shards. One job (`--index`)
     reads the text to find out where its lines begin. One job per shard (`--shard K-of-N`) then
@@ -56,13 +56,15 @@ def parse_shard(description: str | None) -> tuple[str, Work]:
 
     Args:
         description: What the stage does, for `--help`.
+        names: The names of the arguments in their order, such as "CORPUS".
 
     Returns:
-        The name of the corpus, and the work: the whole text, its index, one shard of it, or joining
-        all shards.
+        The values of the arguments, and the work: the whole text, its index, one shard of it, or
+        joining all shards.
     """
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("corpus", metavar="CORPUS")
+    for name in names:
+        parser.add_argument(name)
     options = parser.add_mutually_exclusive_group()
     options.add_argument(
         "--index", action="store_true", help="index the training text, before its shards"
@@ -72,16 +74,17 @@ def parse_shard(description: str | None) -> tuple[str, Work]:
     )
     options.add_argument("--gather", metavar="N", type=int, help="join N shards")
     arguments = _parse(parser)
+    values = [getattr(arguments, name) for name in names]
     _prepare_stage()
     if arguments.index:
-        return arguments.corpus, TextToIndex()
+        return values, TextToIndex()
     if arguments.shard is not None:
-        return arguments.corpus, Shard.parse(arguments.shard)
+        return values, Shard.parse(arguments.shard)
     if arguments.gather is not None:
-        return arguments.corpus, AllShards(arguments.gather)
+        return values, AllShards(arguments.gather)
     # Only the duration for the whole text can be compared with an earlier run.
     AT_SUCCESS.append(_write_duration)
-    return arguments.corpus, WholeText()
+    return values, WholeText()
 
 
 def _parse(parser: argparse.ArgumentParser) -> argparse.Namespace:

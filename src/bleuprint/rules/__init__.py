@@ -34,6 +34,10 @@ class Rules(UserDict[str, type[RuleT]], Generic[RuleT]):
         # UserDict's own __init__ would set `data`.
         self._base_class = base_class
 
+    def __hash__(self) -> int:
+        """Return a hash of this object; typing needs it for annotations of optional rules."""
+        return id(self)
+
     @cached_property
     def data(self) -> dict[str, type[RuleT]]:  # type: ignore[override]
         """All rules by name, in the order in which they run.

@@ -12,14 +12,17 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from bleuprint.config import paths
+from bleuprint.config.parts import part_filter_stats_folder
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.json_files import read_json_object, write_json
 from bleuprint.runtime.schema import read_record
 from bleuprint.runtime.wording import counted
 from bleuprint.text.parallel import Pair
 
 # The stages that write filtering statistics, in order.
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
+# Those of them that a part of a corpus has, before the text of all parts is deduplicated.
+PART_STAGES = ("download", "clean", "filter")
 
 # So many sample pairs are kept for each rule, with so many characters of each side.
 MAX_SAMPLES = 5
@@ -282,6 +285,31 @@ def filter_stats_by_stage(corpus: str, root: Path = Path()) -> dict[str, dict[st
     for stage in STAGES:
         counts_by_stage[stage] = read_filter_stats(paths.filter_stats_file(corpus, stage, root))
     return counts_by_stage
+
+
+def filter_stats_of_parts(corpus: str, root: Path = Path()) -> dict[str, dict[str, SetCounts]]:
+    """Read how many pairs of each part of a corpus the part's own stages kept and dropped.
+
+    Args:
+        corpus: Corpus name, such as `wmt14-en-de`.
+        root: The project folder; by default the current folder.
+
+    Returns:
+        The counts by part, such as `europarl`, then by stage, such as `filter`. Empty for a corpus
+        without parts.
+    """
+    counts_by_part = {}
+    for folder in sorted(part_filter_stats_folder(corpus, root).glob("*")):
+        counts_by_stage = {}
+        for stage in PART_STAGES:
+            path = folder / f"{stage}.json"
+            # The stages of a part that the corpus does not have write an empty object.
+            if path.is_file() and read_json_object(path):
+                for counts in read_filter_stats(path).values():
+                    counts_by_stage[stage] = counts
+        if counts_by_stage:
+            counts_by_part[folder.name] = counts_by_stage
+    return counts_by_part
 
 
 def read_filter_stats(path: Path) -> dict[str, SetCounts]:

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bleuprint.corpus.dedup import OVERLAP_RULES
-from bleuprint.corpus.steps.filter_stats import STAGES, SetCounts, filter_stats_by_stage
+from bleuprint.corpus.steps.filter_stats import (
+    STAGES,
+    SetCounts,
+    filter_stats_by_stage,
+    filter_stats_of_parts,
+)
 from bleuprint.report.table import DASH, Table, text_table
 
 # Rules that move pairs to a validation or test set, and so out of the training text.
@@ -61,13 +66,17 @@ class StageCounts(NamedTuple):
 def training_stage_counts(corpus: str, root: Path) -> Iterator[StageCounts]:
     """Yield how many training pairs each stage of preparation changed or dropped.
 
-    The stages come in the order in which they run. They also count the pairs of validation and test
-    sets, which are skipped here.
+    The stages come in the order in which they run: first those of each part that is prepared by
+    itself, then those of the whole corpus. They also count the pairs of validation and test sets,
+    which are skipped here.
 
     Args:
         corpus: The name of the corpus.
         root: The project's folder.
     """
+    for part, counts_by_stage in filter_stats_of_parts(corpus, root).items():
+        for stage, counts in counts_by_stage.items():
+            yield StageCounts(stage, f"train.{part}", counts)
     for stage, sets in filter_stats_by_stage(corpus, root).items():
         for set_name, counts in sets.items():
             if set_name == "train" or set_name.startswith("train."):

@@ -1,0 +1,301 @@
+"""Parts: training texts that are downloaded, cleaned and filtered by themselves, with own rules.
+
+The top-level key `parts` of params.yaml names these texts, with the rules that they have in every
+corpus: `parts: {europarl: {}, commoncrawl: {filter: {length: {max: 60}}}}`. It stands at the top
+level because DVC makes a stage for each of them, and reads the key without inheritance. Here the
+named texts get the setting `separate`, and their rules are merged into those of their corpus.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bleuprint.config import paths
+from bleuprint.config.corpus import Corpus
+from bleuprint.config.corpus_files import PART_RULES, Files
+from bleuprint.config.merge import merge_mappings
+from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.schema import describe_unknown_key, list_known_names, to_json_value
+from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
+
+# The top-level key of params.yaml, and the setting that it gives to a text.
+PARTS = "parts"
+_SEPARATE = "separate"
+# The folder in data/ that each stage of a part writes; the last one writes into data/raw/CORPUS.
+_FOLDERS = {"download": "part_raw", "clean": "part_clean"}
+
+
+def link_parts(
+    corpora: LocatedMapping, document: LocatedMapping
+) -> tuple[LocatedMapping, list[UserError]]:
+    """Give each training text that `parts` names the setting `separate`, and its rules.
+
+    The rules that `parts` has for the text are merged into those of its corpus, and then the rules
+    that the text has in this corpus, under `clean` and `filter`.
+
+    Args:
+        corpora: The settings of the corpora by name, with their texts.
+        document: The content of params.yaml.
+
+    Returns:
+        The settings of the corpora, and the errors. A corpus with an error is missing.
+    """
+    # If the key is no mapping, another check refuses it.
+    parts = as_mapping(document.get(PARTS))
+    errors = list(_part_errors(parts))
+    if errors:
+        return corpora, errors
+    linked_corpora = {}
+    known_names = dict[str, None]()
+    for corpus_name, corpus in corpora.items():
+        try:
+            linked_corpora[corpus_name] = _link_corpus(corpus, parts)
+        except UserError as error:
+            errors.append(error)
+        known_names.update(dict.fromkeys(_training_texts(corpus)))
+    # A corpus with an error is missing in `corpora`; the name may be that of one of its texts.
+    has_all_corpora = len(corpora) == len(as_mapping(document.get("corpora")))
+    for name in parts:
+        if name not in known_names and has_all_corpora:
+            known = list_known_names(name, known_names)
+            errors.append(parts.locations[name].error(f"no such training text; {known}"))
+    return LocatedMapping(linked_corpora, corpora.locations), errors
+
+
+def _part_errors(parts: LocatedMapping) -> Iterator[UserError]:
+    """Yield an error for each entry of `parts` that has something other than rules.
+
+    Args:
+        parts: The content of the key.
+    """
+    for name, settings in parts.items():
+        if not isinstance(settings, LocatedMapping):
+            yield parts.locations[name].error("is not a mapping. Write {} for no rules of its own")
+            continue
+        for key in settings:
+            if key not in PART_RULES:
+                yield settings.locations[key].error(describe_unknown_key(key, PART_RULES))
+
+
+def _training_texts(corpus: Any) -> LocatedMapping:
+    """Return the training texts of a corpus by name, as params.yaml or a description has them."""
+    files = as_mapping(as_mapping(corpus).get("files"))
+    return as_mapping(files.get("train"))
+
+
+def _link_corpus(corpus: Any, parts: LocatedMapping) -> Any:
+    """Return a corpus whose training texts have the settings that they get as parts.
+
+    Args:
+        corpus: The settings of the corpus, with its texts.
+        parts: The rules of all parts of the experiment; the corpus may have some of them.
+
+    Raises:
+        UserError: A text has rules but is not a part; or the corpus cannot have parts.
+    """
+    texts = _training_texts(corpus)
+    linked_texts = texts
+    for name, text in texts.items():
+        if not isinstance(text, LocatedMapping):
+            continue  # Validation refuses it later.
+        if _SEPARATE in text:
+            raise text.locations[_SEPARATE].error(
+                f"this is not set here. Write at the top level: parts: {{{name}: {{}}}}"
+            )
+        location = texts.locations[name]
+        if name in parts:
+            part = _with_merged_rules(text, corpus, parts[name])
+            part = part.with_value(_SEPARATE, True, location)
+            linked_texts = linked_texts.with_value(name, part, location)
+            continue
+        for key in PART_RULES:
+            if key in text:
+                raise text.locations[key].error(
+                    "only a part has rules of its own. Add the text at the top level: "
+                    f"parts: {{{name}: {{}}}}"
+                )
+    if linked_texts is texts:
+        return corpus
+    files = corpus["files"].with_value("train", linked_texts, corpus["files"].locations["train"])
+    return corpus.with_value("files", files, corpus.locations["files"])
+
+
+def _with_merged_rules(
+    text: LocatedMapping, corpus: LocatedMapping, part: LocatedMapping
+) -> LocatedMapping:
+    """Return a text whose rules are those of its corpus, with its own ones merged into them.
+
+    Args:
+        text: The settings of the text, perhaps with rules that it has in this corpus.
+        corpus: The settings of its corpus.
+        part: The rules that the text has in every corpus.
+    """
+    merged_text = text
+    for key in PART_RULES:
+        for own_settings in (part, text):
+            if key not in own_settings:
+                continue
+            location = own_settings.locations[key]
+            own_rules = own_settings[key]
+            base_rules = corpus.get(key, _default_rules(key, location))
+            if own_settings is text and key in part:
+                base_rules = merged_text[key]
+            # Validation refuses rules that are no mapping later.
+            if isinstance(own_rules, LocatedMapping) and isinstance(base_rules, LocatedMapping):
+                own_rules = merge_mappings(base_rules, own_rules)
+            merged_text = merged_text.with_value(key, own_rules, location)
+    return merged_text
+
+
+def _default_rules(key: str, location: Location) -> LocatedMapping:
+    """Return the rules of a corpus that sets none, in the form of params.yaml.
+
+    Args:
+        key: `clean` or `filter`.
+        location: The place that messages name for these rules.
+    """
+    rules = {}
+    for rule in getattr(Corpus, key):
+        settings = asdict(rule)
+        rules[rule.name()] = LocatedMapping(settings, dict.fromkeys(settings, location))
+    return LocatedMapping(rules, dict.fromkeys(rules, location))
+
+
+def texts_by_part(corpora: Mapping[str, Corpus]) -> dict[str, Files]:
+    """Return the text of each part, by names such as `wmt14-en-de/europarl`.
+
+    Args:
+        corpora: The settings of the corpora by name.
+
+    Returns:
+        The texts of each corpus and part for which DVC has a stage; without any text if the corpus
+        has no such part.
+    """
+    texts = {}
+    names = part_names(corpora)
+    for corpus_name, corpus in corpora.items():
+        for name in names:
+            texts[f"{corpus_name}/{name}"] = Files(train={})
+        for name, text in corpus.files.parts().items():
+            texts[f"{corpus_name}/{name}"] = Files(train={name: text})
+    return texts
+
+
+def describe_parts(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an entry of `parts`: rules for a training text.
+
+    Args:
+        definitions: The definitions of the schema of params.yaml. The setting `separate` is removed
+            from the definition of a text, since only this key sets it.
+    """
+    text_properties = definitions["Text"]["properties"]
+    del text_properties[_SEPARATE]
+    return {
+        "additionalProperties": False,
+        "properties": {key: text_properties[key] for key in PART_RULES},
+        "type": "object",
+    }
+
+
+def part_folder(corpus: str, part: str, stage: str, root: Path = Path()) -> Path:
+    """Return the folder that a stage writes for a part.
+
+    The last stage, `filter`, writes into the folder of the corpus in data/raw, so that the corpus's
+    stage dedup, which depends on that folder, runs after the stages of all its parts.
+
+    Args:
+        corpus: The name of the corpus.
+        part: The name of the part.
+        stage: download, clean or filter.
+        root: The project's folder.
+    """
+    if stage in _FOLDERS:
+        return paths.corpus_folder(corpus, _FOLDERS[stage], root) / part
+    return paths.corpus_folder(corpus, "raw", root) / f"part-{part}"
+
+
+def part_filter_stats_folder(corpus: str, root: Path = Path()) -> Path:
+    """Return the folder with a folder of filtering statistics for each part of a corpus."""
+    return paths.filter_stats_file(corpus, PARTS, root).with_suffix("")
+
+
+def part_filter_stats_file(corpus: str, part: str, stage: str, root: Path = Path()) -> Path:
+    """Return the file that says how many pairs of a part a stage read, kept and dropped.
+
+    Args:
+        corpus: The name of the corpus.
+        part: The name of the part.
+        stage: download, clean or filter.
+        root: The project's folder.
+    """
+    return part_filter_stats_folder(corpus, root) / part / f"{stage}.json"
+
+
+def part_names(corpora: Mapping[str, Corpus]) -> list[str]:
+    """Return the names of all parts of an experiment, each once."""
+    names = dict[str, None]()
+    for corpus in corpora.values():
+        names.update(dict.fromkeys(corpus.files.parts()))
+    return list(names)
+
+
+def part_outputs(corpora: Mapping[str, Corpus]) -> dict[Path, set[Path]]:
+    """Return what the stages of parts write into folders that other stages read as a whole.
+
+    Args:
+        corpora: The settings of the corpora by name.
+
+    Returns:
+        The outputs by folder. DVC makes a stage for each corpus and part, also if the corpus has no
+        such part.
+    """
+    outputs_by_folder: dict[Path, set[Path]] = {}
+    names = part_names(corpora)
+    for corpus in corpora:
+        stats_folder = part_filter_stats_folder(corpus)
+        filtered = {part_folder(corpus, name, "filter") for name in names}
+        outputs_by_folder[paths.corpus_folder(corpus, "raw")] = filtered
+        outputs_by_folder[stats_folder] = {stats_folder / name for name in names}
+    return outputs_by_folder
+
+
+def resolved_parts(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
+    """Return the settings of parts in the form in which DVC compares them.
+
+    Args:
+        corpora: The settings of the corpora by name.
+
+    Returns:
+        Two sections of `dvc` in reports/resolved.json. `part` has for each CORPUS/PART the settings
+        of the text and its rules; they are false if the corpus has no such part. `part_order` has
+        for each corpus the parts in their order, with the edits by which held-out sentences are
+        found in them; a list, because DVC does not compare the order of a mapping.
+    """
+    settings_by_part: dict[str, dict[str, Any]] = {}
+    order_by_corpus: dict[str, list[dict[str, Any]]] = {}
+    names = part_names(corpora)
+    for corpus_name, corpus in corpora.items():
+        parts = corpus.files.parts()
+        order_by_corpus[corpus_name] = []
+        for name in names:
+            settings_by_part[f"{corpus_name}/{name}"] = dict.fromkeys(("text", *PART_RULES), False)
+        for name in parts:
+            settings = _resolved_part(corpus, name)
+            settings_by_part[f"{corpus_name}/{name}"] = settings
+            order_by_corpus[corpus_name].append({"part": name, "clean": settings["clean"]})
+    return {"part": settings_by_part, "part_order": order_by_corpus}
+
+
+def _resolved_part(corpus: Corpus, name: str) -> dict[str, Any]:
+    """Return the settings of a part as JSON values: its text, and its rules.
+
+    Args:
+        corpus: The settings of its corpus.
+        name: The name of the part.
+    """
+    values = to_json_value(corpus.only_text(name))
+    settings = {"text": values["files"]["train"][name]}
+    for key in PART_RULES:
+        settings[key] = values[key]
+    return settings

@@ -1,0 +1,29 @@
+"""Drop the sentence pairs of a part that fail a check of its setting `filter`.
+
+A part is a training text that `parts` in params.yaml names.
+
+Reads data/part_clean/CORPUS/PART.
+Writes data/raw/CORPUS/part-PART, and the filtering statistics
+data/filter_stats/CORPUS/parts/PART/filter.json.
+
+With --index, --shard or --gather it does a part of this work, so that a cluster can process a large
+text in parallel jobs.
+"""
+
+from bleuprint.config.experiment import load_resolved_settings
+from bleuprint.corpus.parts import filtering_of_part, run_step_on_part
+from bleuprint.pipeline import stage_args
+from bleuprint.runtime import environment
+from bleuprint.runtime.errors import run_main
+
+
+def main() -> None:
+    """Filter the part, or the shard of it, that the command line names."""
+    (corpus_name, part), work = stage_args.parse_shard(__doc__, "CORPUS", "PART")
+    corpus = load_resolved_settings().corpus(corpus_name)
+    workers = environment.worker_count()
+    run_step_on_part(filtering_of_part, "filter", corpus_name, corpus, part, work, workers)
+
+
+if __name__ == "__main__":
+    run_main(main)
