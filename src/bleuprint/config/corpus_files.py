@@ -20,10 +20,11 @@ from bleuprint.config.text_formats import (
     format_of_name,
 )
 from bleuprint.config.url_scheme import valid_scheme
-from bleuprint.rules import CHECKS, EDITS
+from bleuprint.rules import CHECKS, EDITS, FOUND_NAMES, find_check, find_edit
 from bleuprint.rules.rule import Check, Edit, Rule
 from bleuprint.runtime.environment import NETRC_ADVICE
-from bleuprint.runtime.schema import Md5, Name, NamedEntries, Sha256
+from bleuprint.runtime.named_entries import NamedEntries
+from bleuprint.runtime.schema import Md5, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
 from bleuprint.runtime.tag_pattern import MEMORY_LANGUAGE_TAG
 from bleuprint.runtime.wording import join_with_and
@@ -185,8 +186,10 @@ class Text:
     reference: str | None = None
     score: PairScore | None = None
     separate: bool | None = None
-    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS)] | None = None
-    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS)] | None = None
+    clean: Annotated[tuple[Edit, ...], NamedEntries(EDITS, find_edit, FOUND_NAMES)] | None = None
+    filter: Annotated[tuple[Check, ...], NamedEntries(CHECKS, find_check, FOUND_NAMES)] | None = (
+        None
+    )
 
     def __post_init__(self) -> None:
         """Raise ValueError if the files or settings of the text do not fit its format.
