@@ -5,15 +5,17 @@ The file contains:
 - the settings of every corpus and run, after inheritance and defaults;
 - the MD5 of each of the user's own files, by corpus. If stages depended on the folder inputs/, each
   new file in it would make every corpus out of date;
-- `dvc`: settings in a form that DVC can compare, which no stage reads;
+- `dvc`: settings in a form that DVC can compare, as narrow as the stages need; no stage reads them;
 - the fingerprint of each stage's code, in which comments do not count;
 - the changes of code that were accepted (`bleuprint accept`), for the report.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Files
 from bleuprint.config.experiment import Settings, load_settings
 from bleuprint.config.parts import resolved_parts, texts_by_part
@@ -121,10 +123,32 @@ def resolved_settings(settings: Settings, root: Path = Path()) -> dict[str, Any]
     check_no_links(root)
     import_models_of_experiment(settings, root)
     content = settings.resolved()
-    content["dvc"] = resolved_parts(settings.corpora)
+    content["dvc"] = _settings_for_dvc(settings.corpora)
     add_weight_hashes(content["runs"], root)
     add_piece_hashes(content["corpora"], root)
     return content
+
+
+def _settings_for_dvc(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
+    """Return the section `dvc` of reports/resolved.json, which only DVC and Snakemake compare.
+
+    Args:
+        corpora: The settings of the corpora by name.
+
+    Returns:
+        The sections `part` and `part_order` of `resolved_parts`; and `set_names`, which has for
+        each corpus the names of the sets that its language pairs have in files. Stages that use
+        nothing else of `files` depend on this section, so that no other edit of `files` runs them.
+    """
+    sections = resolved_parts(corpora)
+    sections["set_names"] = {}
+    for name, corpus in corpora.items():
+        set_names = {}
+        for pair_name, pair in corpus.language_pairs(name).items():
+            # Sorted, since the order in params.yaml has no effect on the stages.
+            set_names[pair_name] = sorted(pair.files.set_names())
+        sections["set_names"][name] = set_names
+    return sections
 
 
 def md5_of_input_files(settings: Settings, root: Path = Path()) -> dict[str, dict[str, str]]:
