@@ -1,7 +1,7 @@
 """Clean the text of a corpus: normalize characters, and apply the edits of the setting `clean`.
 
 Reads data/raw/CORPUS.
-Writes data/clean/CORPUS, and the filtering statistics data/filter_stats/CORPUS/clean.json.
+Writes data/clean/CORPUS/together, and the filtering statistics data/filter_stats/CORPUS/clean.json.
 
 With --index, --shard or --gather it does a part of this work, so that a cluster can process a large
 corpus in parallel jobs.

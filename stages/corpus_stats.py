@@ -2,7 +2,7 @@
 
 The BLEU ceiling is the score that the references reach after a round trip through the vocabulary.
 
-Reads data/clean/CORPUS, data/split/CORPUS and data/binary/CORPUS.
+Reads data/split/CORPUS and data/binary/CORPUS.
 Writes data/corpus_stats/CORPUS.
 """
 

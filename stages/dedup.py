@@ -1,6 +1,6 @@
 """Drop repeated sentence pairs, and training pairs that share a sentence with a held-out set.
 
-Reads data/clean/CORPUS.
+Reads data/clean/CORPUS: the cleaned text, and the filtered text of each part.
 Writes data/dedup/CORPUS, and the filtering statistics data/filter_stats/CORPUS/dedup.json.
 
 With --index, --shard or --gather it does a part of this work, so that a cluster can process a large

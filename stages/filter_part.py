@@ -3,7 +3,7 @@
 A part is a training text that `parts` in params.yaml names.
 
 Reads data/part_clean/CORPUS/PART.
-Writes data/raw/CORPUS/part-PART, and the filtering statistics
+Writes data/clean/CORPUS/part-PART, and the filtering statistics
 data/filter_stats/CORPUS/parts/PART/filter.json.
 
 With --index, --shard or --gather it does a part of this work, so that a cluster can process a large

@@ -44,8 +44,9 @@ def corpus(tmp_path, monkeypatch):
 
 
 def write_stage(stage, pairs, **held_out):
-    """Write the output of a stage for the corpus own: data/STAGE/own."""
-    folder = TextFolder(paths.corpus_folder("own", stage), *LANGUAGES)
+    """Write the output of the stage clean, dedup or filter for the corpus own."""
+    path = paths.cleaned_folder("own") if stage == "clean" else paths.corpus_folder("own", stage)
+    folder = TextFolder(path, *LANGUAGES)
     for name, set_pairs in {"train": pairs, **held_out}.items():
         write_set(folder, name, set_pairs)
 

@@ -177,7 +177,7 @@ def test_the_stage_clean_appends_synthetic_texts_to_the_parallel_text(tmp_path, 
 
     run_sharded(step, tmp_path / "shards", shards)
 
-    assert step.output == tmp_path / "data/clean/own"
+    assert step.output == tmp_path / "data/clean/own/together"
     assert list(TextFolder(step.output, "de", "no").pairs("train")) == expected_pairs
     counts = json.loads(step.filter_stats_path.read_text())["sets"]["train"]
     assert counts["pairs_in"] == len(expected_pairs)

@@ -90,7 +90,7 @@ def test_inspect_counts_what_a_new_rule_drops_before_any_stage_is_run(clean, tmp
 
 def read_cleaned_text(project):
     """Return both sides of the training text that the stage clean has written."""
-    return [project.read(f"data/clean/own/train.{language}") for language in ("en", "de")]
+    return [project.read(f"data/clean/own/together/train.{language}") for language in ("en", "de")]
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ def lines_of(project, path):
 def test_all_parts_are_prepared_and_deduplicated_together(project):
     """C repeats 50 of the 100 pairs of b."""
     for part in "abc":
-        assert lines_of(project, f"data/raw/own/part-{part}/train.en") == 100
+        assert lines_of(project, f"data/clean/own/part-{part}/train.en") == 100
     assert lines_of(project, "data/dedup/own/train.en") == 250
     assert project.changed_stages() & of_corpus("dedup", "binarize") == set()
 
@@ -89,17 +89,16 @@ def test_nothing_runs_without_an_edit(project):
 
 
 def test_a_new_part_prepares_only_itself_before_dedup(project, prepared):
-    """The stages download and clean of the corpus copy only its held-out sets, here none."""
     set_texts(project, a="", b="", c="", d="")
 
     stages = prepare(project)
 
-    expected = of_part("d") | of_corpus("download", "clean", *STAGES_AFTER_PARTS)
+    expected = of_part("d") | of_corpus(*STAGES_AFTER_PARTS)
     assert set(stages) - of_corpus("corpus_stats") == expected
     assert lines_of(project, "data/dedup/own/train.en") == 350
     assert lines_of(project, "data/raw/own/given/train.en") == 0
     for part in "abc":
-        path = f"data/raw/own/part-{part}/train.en"
+        path = f"data/clean/own/part-{part}/train.en"
         assert project.read(path) == prepared.read(path)
 
 
@@ -109,9 +108,7 @@ def test_a_rule_of_one_part_runs_its_stage_and_those_after_it(project):
 
     stages = prepare(project)
 
-    # These stages of the corpus depend on the settings of all its texts.
-    stages_of_all_texts = of_corpus("download", "clean")
-    assert set(stages) - stages_of_all_texts == of_part("b", "filter_part")
+    assert set(stages) == of_part("b", "filter_part")
 
 
 def test_a_rule_that_drops_pairs_of_one_part_runs_the_stages_of_the_corpus(project):
@@ -125,7 +122,7 @@ def test_a_rule_that_drops_pairs_of_one_part_runs_the_stages_of_the_corpus(proje
     parts = of_part("a") | of_part("b") | of_part("c")
     assert set(stages) & parts == of_part("b", "filter_part")
     assert of_corpus("dedup") <= set(stages)
-    assert lines_of(project, "data/raw/own/part-b/train.en") == 99
+    assert lines_of(project, "data/clean/own/part-b/train.en") == 99
 
 
 def test_a_rule_that_drops_all_pairs_of_a_part_is_named(project):
@@ -145,7 +142,7 @@ def test_new_text_of_one_part_prepares_no_other_part(project):
 
     parts = of_part("a") | of_part("b") | of_part("c")
     assert set(stages) & parts == of_part("b")
-    assert of_corpus("download") & set(stages) == set()
+    assert of_corpus("download", "clean") & set(stages) == set()
 
 
 def test_the_order_of_parts_runs_dedup(project, prepared):
@@ -182,7 +179,7 @@ def test_a_removed_part_leaves_the_folders_that_other_stages_read(project, tmp_p
     set_texts(fresh, a="", b="")
     prepare(fresh)
 
-    for folder in ("data/raw/own", "data/filter_stats/own", "data/binary/own"):
+    for folder in ("data/raw/own", "data/clean/own", "data/filter_stats/own", "data/binary/own"):
         assert contents(project, folder) == contents(fresh, folder)
 
 
@@ -226,7 +223,7 @@ def test_snakemake_prepares_parts_in_shards_with_the_same_bytes(prepared, tmp_pa
     )
 
     assert "filter_part@own-b, shard 2-of-2" in output
-    for folder in ("data/raw/own", "data/dedup/own", "data/binary/own"):
+    for folder in ("data/clean/own", "data/dedup/own", "data/binary/own"):
         expected = contents(prepared, folder)
         found = contents(project, folder)
         found = {path: data for path, data in found.items() if ".snakemake" not in path}

@@ -22,7 +22,7 @@ from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 # The top-level key of params.yaml, and the setting that it gives to a text.
 PARTS = "parts"
 _SEPARATE = "separate"
-# The folder in data/ that each stage of a part writes; the last one writes into data/raw/CORPUS.
+# The folder in data/ that each stage of a part writes; the last one writes into data/clean/CORPUS.
 _FOLDERS = {"download": "part_raw", "clean": "part_clean"}
 
 
@@ -201,8 +201,8 @@ def describe_parts(definitions: dict[str, Any]) -> dict[str, Any]:
 def part_folder(corpus: str, part: str, stage: str, root: Path = Path()) -> Path:
     """Return the folder that a stage writes for a part.
 
-    The last stage, `filter`, writes into the folder of the corpus in data/raw, so that the corpus's
-    stage dedup, which depends on that folder, runs after the stages of all its parts.
+    The last stage, `filter`, writes into the folder of the corpus in data/clean, so that the
+    corpus's stage dedup, which depends on that folder, runs after the stages of all its parts.
 
     Args:
         corpus: The name of the corpus.
@@ -212,7 +212,7 @@ def part_folder(corpus: str, part: str, stage: str, root: Path = Path()) -> Path
     """
     if stage in _FOLDERS:
         return paths.corpus_folder(corpus, _FOLDERS[stage], root) / part
-    return paths.corpus_folder(corpus, "raw", root) / f"part-{part}"
+    return paths.corpus_folder(corpus, "clean", root) / f"part-{part}"
 
 
 def part_filter_stats_folder(corpus: str, root: Path = Path()) -> Path:
@@ -255,7 +255,7 @@ def part_outputs(corpora: Mapping[str, Corpus]) -> dict[Path, set[Path]]:
     for corpus in corpora:
         stats_folder = part_filter_stats_folder(corpus)
         filtered = {part_folder(corpus, name, "filter") for name in names}
-        outputs_by_folder[paths.corpus_folder(corpus, "raw")] = filtered
+        outputs_by_folder[paths.corpus_folder(corpus, "clean")] = filtered
         outputs_by_folder[stats_folder] = {stats_folder / name for name in names}
     return outputs_by_folder
 

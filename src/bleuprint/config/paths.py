@@ -46,6 +46,21 @@ def download_folder(corpus: str, root: Path = Path()) -> Path:
     return pair_folder(folder_of_corpus, corpus)
 
 
+def cleaned_folder(corpus: str, root: Path = Path()) -> Path:
+    """Return the folder with the cleaned text of a corpus, such as data/clean/news/together.
+
+    Next to it are the folders of the parts, which are cleaned and filtered by themselves.
+
+    Args:
+        corpus: The name of the corpus, such as `many`; or of one of its language pairs, if it has
+            several: `many/en-de`.
+        root: The project's folder.
+    """
+    corpus_name = PairName.parse(corpus).corpus
+    folder_of_corpus = corpus_folder(corpus_name, "clean", root) / "together"
+    return pair_folder(folder_of_corpus, corpus)
+
+
 def pair_folder(folder: Path, pair_name: str) -> Path:
     """Return the folder of a language pair in a folder of its corpus.
 

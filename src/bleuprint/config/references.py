@@ -334,6 +334,7 @@ def shared_folders(
     outputs = []
     for corpus in corpora:
         outputs.append(paths.download_folder(corpus))
+        outputs.append(paths.cleaned_folder(corpus))
         outputs.append(paths.vocabulary_folder(corpus, None))
     for system in systems:
         for seed in seeds:

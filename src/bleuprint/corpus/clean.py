@@ -88,7 +88,7 @@ class Cleaning(FilterStep):
             corpus: The settings of the corpus; `corpus.clean` are the edits.
             root: The project folder; by default the current folder.
         """
-        # Writes data/clean/NAME and a file of statistics.
+        # Writes data/clean/NAME/together and a file of statistics.
         files = step_files(
             name,
             corpus,
@@ -101,7 +101,7 @@ class Cleaning(FilterStep):
             corpus=name,
             # In place of `files.input_text`, which is the downloaded text alone.
             input_text=RawText.for_corpus(name, corpus, root),
-            output=files.output,
+            output=paths.cleaned_folder(name, root),
             filter_stats_path=files.filter_stats_path,
             edits=corpus.clean,
         )

@@ -129,8 +129,7 @@ class Deduplication(Step):
             corpus: The settings of the corpus.
             root: The project folder; by default the current folder.
         """
-        # Reads data/clean/NAME and data/raw/NAME/part-*, and writes data/dedup/NAME and a file of
-        # statistics.
+        # Reads data/clean/NAME, and writes data/dedup/NAME and a file of statistics.
         files = step_files(
             name,
             corpus,

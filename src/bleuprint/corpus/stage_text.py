@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.paths import corpus_folder
+from bleuprint.config.paths import cleaned_folder, corpus_folder
 from bleuprint.text.parallel import TextFolder
 
 
@@ -17,4 +17,5 @@ def text_of_stage(stage: str, name: str, corpus: Corpus, root: Path = Path()) ->
         corpus: The settings of the corpus or language pair.
         root: The project's folder.
     """
-    return TextFolder(corpus_folder(name, stage, root), corpus.source, corpus.target)
+    folder = cleaned_folder(name, root) if stage == "clean" else corpus_folder(name, stage, root)
+    return TextFolder(folder, corpus.source, corpus.target)

@@ -27,6 +27,7 @@ from bleuprint.runtime.closure import code_fingerprints
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import format_json, write_json
 from bleuprint.runtime.regular_files import read_bytes
+from bleuprint.runtime.schema import to_json_value
 from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.serving.pretrained_models import import_models_of_experiment
 from bleuprint.training.init_weights import add_weight_hashes
@@ -136,13 +137,16 @@ def _settings_for_dvc(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
         corpora: The settings of the corpora by name.
 
     Returns:
-        The sections `part` and `part_order` of `resolved_parts`; and `set_names`, which has for
-        each corpus the names of the sets that its language pairs have in files. Stages that use
-        nothing else of `files` depend on this section, so that no other edit of `files` runs them.
+        The sections `part` and `part_order` of `resolved_parts`, and two others with an entry for
+        each corpus. `files_together` has its texts that are not parts, on which the stages download
+        and clean depend. `set_names` has the names of the sets that its language pairs have in
+        files; stages that use nothing else of `files` depend on them.
     """
     sections = resolved_parts(corpora)
+    sections["files_together"] = {}
     sections["set_names"] = {}
     for name, corpus in corpora.items():
+        sections["files_together"][name] = to_json_value(corpus.files.prepared_together())
         set_names = {}
         for pair_name, pair in corpus.language_pairs(name).items():
             # Sorted, since the order in params.yaml has no effect on the stages.

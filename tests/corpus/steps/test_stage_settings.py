@@ -44,8 +44,8 @@ def settings(tmp_path):
 @pytest.mark.parametrize(
     ("stage", "input_folder", "output_folder", "filter_stats"),
     [
-        (Cleaning, "raw/{corpus}/given", "clean/{corpus}", "clean"),
-        (Deduplication, "clean/{corpus}", "dedup/{corpus}", "dedup"),
+        (Cleaning, "raw/{corpus}/given", "clean/{corpus}/together", "clean"),
+        (Deduplication, "clean/{corpus}/together", "dedup/{corpus}", "dedup"),
         (Filtering, "dedup/{corpus}", "filter/{corpus}", "filter"),
         (Tokenizing, "split/{corpus}", "tokens/{corpus}", "tokenize"),
         (Binarizing, "tokens/{corpus}", "binary/{corpus}", "binarize"),
