@@ -277,6 +277,20 @@ def test_an_unnamed_synthetic_text_is_moved_out_of_the_folder_that_clean_reads(p
     assert (project / "work/removed/data/raw/own" / name / "a").exists()
 
 
+def test_text_that_was_cleaned_by_an_earlier_version_is_moved_out_of_the_folder_of_dedup(project):
+    """In 1.0.0 the text was in data/clean/own itself. Now the stages of parts write there, too."""
+    present_text = project / "data/clean/own/together/train.en"
+    earlier_text = project / "data/clean/own/train.en"
+    write_file(present_text)
+    write_file(earlier_text)
+
+    move_leftovers_of(project)
+
+    assert present_text.exists()
+    assert not earlier_text.exists()
+    assert (project / "work/removed/data/clean/own/train.en").exists()
+
+
 def test_models_of_an_unnamed_seed_are_moved_out_of_the_folder_that_parents_reads(project):
     """System mine starts from the weights of tiny; the stage parents reads the models of tiny.
 
