@@ -148,7 +148,7 @@ def stale_stages(project, texts, *, by_project_code=False):
         pytest.param(
             "length_ratio: {max: 3.0}",
             "length_ratio: {max: 2.0}",
-            {"filter@own", "filter@other", "corpus_stats@own", "corpus_stats@other"},
+            {"filter@own", "filter@other"},
             id="a setting of the corpus own, which other inherits",
         ),
         pytest.param(
