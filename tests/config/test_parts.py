@@ -5,6 +5,7 @@ import pytest
 from bleuprint.config.parts import resolved_parts
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.runtime.errors import UserError
+from own_code import write_module
 from params import PARAMS, read
 
 TEXT = "license_and_citation: own, source: {path: inputs/a.de}, target: {path: inputs/a.no}"
@@ -133,13 +134,46 @@ def test_dvc_compares_for_each_corpus_and_part_its_text_and_rules(tmp_path):
     assert [entry["part"] for entry in resolved["part_order"]["other"]] == ["a"]
 
 
+OWN_RULE = """
+from dataclasses import dataclass
+
+from bleuprint.rules.rule import Check
+
+
+@dataclass(frozen=True)
+class Shorter(Check):
+    limit: int = 9
+
+    def keeps(self, candidate):
+        return len(candidate.source) < self.limit
+"""
+
+
+def test_an_edit_of_an_own_rule_changes_the_settings_of_the_part_that_names_it(
+    tmp_path, monkeypatch
+):
+    """The name of the rule ends with the fingerprint of its code. The part b has no such rule."""
+    monkeypatch.chdir(tmp_path)
+    text = params("{a: {filter: {own.shorter: {}}}, b: {}}", {"a": "", "b": ""})
+    resolved = []
+    for rule in (OWN_RULE, OWN_RULE.replace("<", "<=")):
+        write_module(tmp_path, "shorter", rule)
+        resolved.append(resolved_parts(read(tmp_path, text).corpora)["part"])
+
+    before, after = resolved
+    (name_before,) = set(before["own/a"]["filter"]) - set(after["own/a"]["filter"])
+    assert name_before.startswith("own.shorter@")
+    assert before["own/a"]["clean"] == after["own/a"]["clean"]
+    assert before["own/b"] == after["own/b"]
+
+
 @pytest.mark.parametrize(
     ("parts", "texts", "message"),
     [
         pytest.param(
             "{c: {}}",
             {"a": ""},
-            "params.yaml:1: parts.c: no such training text; there are: a",
+            "params.yaml:1: parts.c: no corpus has a training text of this name; there are: a",
             id="unknown name",
         ),
         pytest.param(
@@ -221,6 +255,14 @@ def test_a_text_that_a_system_translates_cannot_be_a_part(tmp_path):
     )
 
     with pytest.raises(UserError, match=r"cannot be a part\. Remove its name from parts"):
+        read(tmp_path, text)
+
+
+def test_a_test_set_cannot_be_a_part(tmp_path):
+    test = f"      tests: {{news: {{x: {{{TEXT}}}}}}}\n"
+    text = "parts: {a: {}, news: {}}\n" + PARAMS.replace("      tests: {}\n", test)
+
+    with pytest.raises(UserError, match=r"parts\.news: this is a validation or test set"):
         read(tmp_path, text)
 
 

@@ -353,13 +353,17 @@ class Corpus:
         """Return a corpus with only one of the training texts, and with the rules of this text.
 
         Args:
-            name: The name of the training text.
+            name: The name of the training text. If the corpus has several directions, such as
+                `en-de-news`, the result is the language pair en-de with the text `news`.
         """
         text = self.files.train[name]
         text_alone = replace(text, separate=None, clean=None, filter=None)
+        # Names of training texts begin with their direction, as those of test sets do.
+        pair = self.language_pair_of_test(name)
+        _, name_in_pair = self.origin_of_test("", name)
         return replace(
-            self,
-            files=replace(self.files, train={name: text_alone}),
+            pair,
+            files=replace(pair.files, train={name_in_pair: text_alone}),
             clean=self.clean if text.clean is None else text.clean,
             filter=self.filter if text.filter is None else text.filter,
         )

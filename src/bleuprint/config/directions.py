@@ -242,11 +242,6 @@ def check_directions(corpus: AnyCorpus) -> None:
         ValueError: A setting does not fit the languages.
     """
     directions = corpus.directions or {}
-    if corpus.files.prepared_together() != corpus.files:
-        raise ValueError(
-            "a corpus with directions cannot have a text that is prepared by itself. Remove its "
-            "name from parts"
-        )
     if corpus.tokenize.name == "segmenter":
         # At least one language of the corpus must have a segmenter.
         languages = list[str]()

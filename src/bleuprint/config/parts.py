@@ -43,27 +43,49 @@ def link_parts(
     """
     # If the key is no mapping, another check refuses it.
     parts = as_mapping(document.get(PARTS))
-    errors = list(_part_errors(parts))
+    errors = list(_settings_errors(parts))
     if errors:
         return corpora, errors
     linked_corpora = {}
-    known_names = dict[str, None]()
     for corpus_name, corpus in corpora.items():
         try:
             linked_corpora[corpus_name] = _link_corpus(corpus, parts)
         except UserError as error:
             errors.append(error)
-        known_names.update(dict.fromkeys(_training_texts(corpus)))
-    # A corpus with an error is missing in `corpora`; the name may be that of one of its texts.
+    # A corpus with other errors is missing in `corpora`. A name may be that of one of its texts, so
+    # names are only checked if there is no such corpus.
     has_all_corpora = len(corpora) == len(as_mapping(document.get("corpora")))
-    for name in parts:
-        if name not in known_names and has_all_corpora:
-            known = list_known_names(name, known_names)
-            errors.append(parts.locations[name].error(f"no such training text; {known}"))
+    if has_all_corpora:
+        errors += _name_errors(parts, corpora)
     return LocatedMapping(linked_corpora, corpora.locations), errors
 
 
-def _part_errors(parts: LocatedMapping) -> Iterator[UserError]:
+def _name_errors(parts: LocatedMapping, corpora: LocatedMapping) -> Iterator[UserError]:
+    """Yield an error for each entry of `parts` whose name no training text has.
+
+    Args:
+        parts: The content of the key.
+        corpora: The settings of all corpora by name, with their texts.
+    """
+    training_texts = dict[str, None]()
+    held_out_sets = set[str]()
+    for corpus in corpora.values():
+        training_texts.update(dict.fromkeys(_texts_of_set(corpus, "train")))
+        held_out_sets.update(_texts_of_set(corpus, "tests"), _texts_of_set(corpus, "valid"))
+    for name, location in parts.locations.items():
+        if name in training_texts:
+            continue
+        if name in held_out_sets:
+            yield location.error(
+                "this is a validation or test set, and only training texts can be parts. Remove "
+                "this entry"
+            )
+            continue
+        known_names = list_known_names(name, training_texts)
+        yield location.error(f"no corpus has a training text of this name; {known_names}")
+
+
+def _settings_errors(parts: LocatedMapping) -> Iterator[UserError]:
     """Yield an error for each entry of `parts` that has something other than rules.
 
     Args:
@@ -78,10 +100,15 @@ def _part_errors(parts: LocatedMapping) -> Iterator[UserError]:
                 yield settings.locations[key].error(describe_unknown_key(key, PART_RULES))
 
 
-def _training_texts(corpus: Any) -> LocatedMapping:
-    """Return the training texts of a corpus by name, as params.yaml or a description has them."""
+def _texts_of_set(corpus: Any, set_name: str) -> LocatedMapping:
+    """Return the texts of a set of a corpus by name, as params.yaml or a description has them.
+
+    Args:
+        corpus: The settings of the corpus.
+        set_name: train or valid; or tests, for the test sets by name.
+    """
     files = as_mapping(as_mapping(corpus).get("files"))
-    return as_mapping(files.get("train"))
+    return as_mapping(files.get(set_name))
 
 
 def _link_corpus(corpus: Any, parts: LocatedMapping) -> Any:
@@ -92,33 +119,48 @@ def _link_corpus(corpus: Any, parts: LocatedMapping) -> Any:
         parts: The rules of all parts of the experiment; the corpus may have some of them.
 
     Raises:
-        UserError: A text has rules but is not a part; or the corpus cannot have parts.
+        UserError: A text that is not a part has settings of a part.
     """
-    texts = _training_texts(corpus)
+    texts = _texts_of_set(corpus, "train")
     linked_texts = texts
     for name, text in texts.items():
         if not isinstance(text, LocatedMapping):
             continue  # Validation refuses it later.
-        if _SEPARATE in text:
-            raise text.locations[_SEPARATE].error(
-                f"this is not set here. Write at the top level: parts: {{{name}: {{}}}}"
-            )
-        location = texts.locations[name]
+        _check_part_settings(name, text, is_part=name in parts)
         if name in parts:
+            location = texts.locations[name]
             part = _with_merged_rules(text, corpus, parts[name])
             part = part.with_value(_SEPARATE, True, location)
             linked_texts = linked_texts.with_value(name, part, location)
-            continue
-        for key in PART_RULES:
-            if key in text:
-                raise text.locations[key].error(
-                    "only a part has rules of its own. Add the text at the top level: "
-                    f"parts: {{{name}: {{}}}}"
-                )
     if linked_texts is texts:
         return corpus
     files = corpus["files"].with_value("train", linked_texts, corpus["files"].locations["train"])
     return corpus.with_value("files", files, corpus.locations["files"])
+
+
+def _check_part_settings(name: str, text: LocatedMapping, is_part: bool) -> None:
+    """Check that a training text has no settings that only a part, or only `parts`, may have.
+
+    Args:
+        name: The name of the text.
+        text: Its settings.
+        is_part: Whether `parts` names the text.
+
+    Raises:
+        UserError: The text has such a setting.
+    """
+    entry = f"parts: {{{name}: {{}}}}"
+    if _SEPARATE in text:
+        raise text.locations[_SEPARATE].error(
+            f"this is not set here. Write at the top level: {entry}"
+        )
+    if is_part:
+        return
+    for key in PART_RULES:
+        if key in text:
+            raise text.locations[key].error(
+                f"only a part has rules of its own. Add the text at the top level: {entry}"
+            )
 
 
 def _with_merged_rules(
@@ -133,18 +175,19 @@ def _with_merged_rules(
     """
     merged_text = text
     for key in PART_RULES:
+        rules = corpus.get(key)
         for own_settings in (part, text):
             if key not in own_settings:
                 continue
             location = own_settings.locations[key]
             own_rules = own_settings[key]
-            base_rules = corpus.get(key, _default_rules(key, location))
-            if own_settings is text and key in part:
-                base_rules = merged_text[key]
-            # Validation refuses rules that are no mapping later.
-            if isinstance(own_rules, LocatedMapping) and isinstance(base_rules, LocatedMapping):
-                own_rules = merge_mappings(base_rules, own_rules)
-            merged_text = merged_text.with_value(key, own_rules, location)
+            if rules is None:
+                rules = _default_rules(key, location)
+            if isinstance(rules, LocatedMapping) and isinstance(own_rules, LocatedMapping):
+                rules = merge_mappings(rules, own_rules)
+            else:
+                rules = own_rules  # Validation refuses it later.
+            merged_text = merged_text.with_value(key, rules, location)
     return merged_text
 
 
@@ -295,7 +338,8 @@ def _resolved_part(corpus: Corpus, name: str) -> dict[str, Any]:
         name: The name of the part.
     """
     values = to_json_value(corpus.only_text(name))
-    settings = {"text": values["files"]["train"][name]}
+    [text] = values["files"]["train"].values()
+    settings = {"text": text}
     for key in PART_RULES:
         settings[key] = values[key]
     return settings

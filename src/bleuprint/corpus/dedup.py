@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.config.corpus import Corpus, Dedup
+from bleuprint.config.pair_name import PairName
 from bleuprint.config.parts import part_folder
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_text
 from bleuprint.corpus.steps.filtering import copy_sets, join_files, write_kept
@@ -140,8 +141,10 @@ class Deduplication(Step):
         )
         part_folders = []
         part_edits = []
+        pair_name = PairName.parse(name)
         for part in corpus.files.parts():
-            part_folders.append(part_folder(name, part, "filter", root))
+            part_name = pair_name.text_name(part)
+            part_folders.append(part_folder(pair_name.corpus, part_name, "filter", root))
             edits = corpus.only_text(part).clean
             if edits != corpus.clean and edits not in part_edits:
                 part_edits.append(edits)

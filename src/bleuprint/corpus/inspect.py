@@ -93,8 +93,9 @@ def inspect_corpus(
     """
     corpus_name, _, text_name = name.partition("/")
     if corpus_name in settings.corpora and text_name in settings.corpora[corpus_name].files.train:
-        name = corpus_name
-        corpus = settings.corpora[name].only_text(text_name)
+        whole_corpus = settings.corpora[corpus_name]
+        name, _ = whole_corpus.origin_of_test(corpus_name, text_name)
+        corpus = whole_corpus.only_text(text_name)
     else:
         corpus = _with_parallel_texts(name, settings.corpus(name))
     scratch.mkdir(parents=True, exist_ok=True)

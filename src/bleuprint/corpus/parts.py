@@ -72,13 +72,14 @@ def filtering_of_part(
         part: The name of the part.
         root: The project's folder.
     """
+    settings = corpus.only_text(part)
     return Filtering(
         corpus=_label(corpus_name, part),
         input_text=_text_of_part("clean", corpus_name, corpus, part, root),
         output=part_folder(corpus_name, part, "filter", root),
         filter_stats_path=part_filter_stats_file(corpus_name, part, "filter", root),
-        checks=corpus.only_text(part).filter,
-        tokenize=corpus.tokenize,
+        checks=settings.filter,
+        tokenize=settings.tokenize,
     )
 
 
@@ -134,7 +135,7 @@ def _text_of_part(
 ) -> TextFolder:
     """Return the text that a stage writes for a part: download, clean or filter."""
     folder = part_folder(corpus_name, part, stage, root)
-    return TextFolder(folder, corpus.source, corpus.target)
+    return TextFolder(folder, *corpus.only_text(part).languages)
 
 
 def _label(corpus_name: str, part: str) -> str:
