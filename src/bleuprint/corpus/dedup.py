@@ -11,7 +11,7 @@ for each range.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -84,7 +84,7 @@ _HASHES_PER_RANGE = 1 << 26
 
 @dataclass(frozen=True)
 class CleanedText(JoinedText):
-    """The cleaned text of a corpus; before it, the text of its parts, which is also filtered.
+    """The text that the stage dedup reads: first the filtered parts, then the other, cleaned text.
 
     Attributes:
         parts: The folders of the parts, in the order in which they are read.
@@ -94,7 +94,7 @@ class CleanedText(JoinedText):
 
     @property
     def training_folders(self) -> list[Path]:
-        """The folders of the parts, then that of the other training texts."""
+        """The folders of the parts, then the folder of the other training texts."""
         return [*self.parts, self.path]
 
     def count_in_parts(self) -> int:
@@ -113,7 +113,8 @@ class Deduplication(Step):
     Attributes:
         settings: Which pairs are dropped.
         edits: The edits of the stage clean.
-        part_edits: The edits of each part that has other ones; None if there is no such part.
+        part_edits: The edits of parts that differ from those of the corpus, each once. None, which
+            does not count in `settings_sha256`, if there are no such parts.
     """
 
     stage = "dedup"
@@ -140,14 +141,10 @@ class Deduplication(Step):
             output_folder="dedup",
         )
         part_folders = []
-        part_edits = []
         pair_name = PairName.parse(name)
         for part in corpus.files.parts():
             part_name = pair_name.text_name(part)
             part_folders.append(part_folder(pair_name.corpus, part_name, "filter", root))
-            edits = corpus.only_text(part).clean
-            if edits != corpus.clean and edits not in part_edits:
-                part_edits.append(edits)
         return cls(
             corpus=name,
             input_text=CleanedText(
@@ -160,7 +157,7 @@ class Deduplication(Step):
             filter_stats_path=files.filter_stats_path,
             settings=corpus.dedup,
             edits=corpus.clean,
-            part_edits=tuple(part_edits) or None,
+            part_edits=_other_edits_of_parts(corpus) or None,
         )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
@@ -370,6 +367,16 @@ class _BlockHasher:
         return columns
 
 
+def _other_edits_of_parts(corpus: Corpus) -> tuple[Edits, ...]:
+    """Return the edits of each part of a corpus that has other edits than the corpus, each once."""
+    other_edits: list[Edits] = []
+    for part in corpus.files.parts():
+        edits = corpus.only_text(part).clean
+        if edits != corpus.clean and edits not in other_edits:
+            other_edits.append(edits)
+    return tuple(other_edits)
+
+
 def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """Read the sentences of all validation and test sets, which must not be in the training text.
 
@@ -382,23 +389,36 @@ def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """
     held_out = HeldOutSentences(stage.settings.decontaminate)
     source_language, target_language = stage.input_text.languages
-    all_edits: list[Edits] = [stage.edits, *(stage.part_edits or ())]
+    all_edits = [stage.edits, *(stage.part_edits or ())]
     for text in stage.texts_of_all_pairs:
         for set_name in text.held_out():
             for pair in text.pairs(set_name):
-                unedited_sentences = dict(zip(text.languages, pair, strict=True))
-                forms = [unedited_sentences]
-                for edits in all_edits:
-                    edited_sentences = {}
-                    for language, sentence in unedited_sentences.items():
-                        edited_sentences[language] = apply_edits(sentence, language, edits)
-                    forms.append(edited_sentences)
-                for sentence_by_language in forms:
+                published_sentences = dict(zip(text.languages, pair, strict=True))
+                for sentence_by_language in _training_forms(published_sentences, all_edits):
                     # None if the set is not in this language, as for another language pair.
                     source = sentence_by_language.get(source_language)
                     target = sentence_by_language.get(target_language)
                     held_out.add([(source, target)])
     return held_out
+
+
+def _training_forms(
+    sentence_by_language: Mapping[str, str], all_edits: Iterable[Edits]
+) -> Iterator[Mapping[str, str]]:
+    """Yield the forms in which the sentences of a held-out pair may be in the training text.
+
+    The first form is the published one.
+
+    Args:
+        sentence_by_language: The two published sentences, by language.
+        all_edits: The edits of the corpus, and those of its parts.
+    """
+    yield sentence_by_language
+    for edits in all_edits:
+        edited_sentences = {}
+        for language, sentence in sentence_by_language.items():
+            edited_sentences[language] = apply_edits(sentence, language, edits)
+        yield edited_sentences
 
 
 def _group_equal_hashes(path: Path) -> npt.NDArray[np.int32]:

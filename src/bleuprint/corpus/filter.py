@@ -113,8 +113,9 @@ class Filtering(FilterStep):
         Returns:
             The pairs that are kept, and the number of pairs that each check dropped.
         """
-        # The first pairs of the text may be filtered already. `first` counts from 1.
-        filtered_count = max(0, self.filtered_count - (block.first - 1))
+        # The first pairs of the text, which are from parts, are filtered already and all kept.
+        pairs_before_block = block.first - 1
+        filtered_count = max(0, self.filtered_count - pairs_before_block)
         if filtered_count >= len(block):
             return kept_pairs(block, [None] * len(block))
         failed_checks: list[str | None] = [None] * filtered_count
