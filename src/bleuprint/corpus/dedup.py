@@ -22,11 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.config.corpus import Corpus, Dedup
-from bleuprint.config.pair_name import PairName
-from bleuprint.config.parts import part_folder
+from bleuprint.corpus.cleaned_text import CleanedText, other_edits
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_text
 from bleuprint.corpus.steps.filtering import copy_sets, join_files, write_kept
-from bleuprint.corpus.steps.joined_text import JoinedText
 from bleuprint.corpus.steps.shard import Shard
 from bleuprint.corpus.steps.sharded import Step, step_files
 from bleuprint.rules.rule import Edits, apply_edits
@@ -83,27 +81,6 @@ _HASHES_PER_RANGE = 1 << 26
 
 
 @dataclass(frozen=True)
-class CleanedText(JoinedText):
-    """The text that the stage dedup reads: first the filtered parts, then the other, cleaned text.
-
-    Attributes:
-        parts: The folders of the parts, in the order in which they are read.
-    """
-
-    parts: tuple[Path, ...]
-
-    @property
-    def training_folders(self) -> list[Path]:
-        """The folders of the parts, then the folder of the other training texts."""
-        return [*self.parts, self.path]
-
-    def count_in_parts(self) -> int:
-        """Return the number of training pairs that the parts have together."""
-        texts_of_parts = self.texts("train")[: len(self.parts)]
-        return sum(text.count("train") for text in texts_of_parts)
-
-
-@dataclass(frozen=True)
 class Deduplication(Step):
     """The stage dedup on one corpus.
 
@@ -113,14 +90,14 @@ class Deduplication(Step):
     Attributes:
         settings: Which pairs are dropped.
         edits: The edits of the stage clean.
-        part_edits: The edits of parts that differ from those of the corpus, each once. None, which
-            does not count in `settings_sha256`, if there are no such parts.
+        other_edits: The edits of texts that were cleaned by other rules than those of the corpus,
+            each once. None, which does not count in `settings_sha256`, if there are none.
     """
 
     stage = "dedup"
     settings: Dedup
     edits: Edits
-    part_edits: tuple[Edits, ...] | None = None
+    other_edits: tuple[Edits, ...] | None = None
 
     @classmethod
     def for_corpus(cls, name: str, corpus: Corpus, root: Path = Path()) -> Self:
@@ -140,24 +117,15 @@ class Deduplication(Step):
             input_folder="clean",
             output_folder="dedup",
         )
-        part_folders = []
-        pair_name = PairName.parse(name)
-        for part in corpus.files.parts():
-            part_name = pair_name.text_name(part)
-            part_folders.append(part_folder(pair_name.corpus, part_name, "filter", root))
         return cls(
             corpus=name,
-            input_text=CleanedText(
-                path=files.input_text.path,
-                source=corpus.source,
-                target=corpus.target,
-                parts=tuple(part_folders),
-            ),
+            # In place of `files.input_text`, which is the text without the parts.
+            input_text=CleanedText.for_corpus(name, corpus, root),
             output=files.output,
             filter_stats_path=files.filter_stats_path,
             settings=corpus.dedup,
             edits=corpus.clean,
-            part_edits=_other_edits_of_parts(corpus) or None,
+            other_edits=other_edits(corpus) or None,
         )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
@@ -367,16 +335,6 @@ class _BlockHasher:
         return columns
 
 
-def _other_edits_of_parts(corpus: Corpus) -> tuple[Edits, ...]:
-    """Return the edits of each part of a corpus that has other edits than the corpus, each once."""
-    other_edits: list[Edits] = []
-    for part in corpus.files.parts():
-        edits = corpus.only_text(part).clean
-        if edits != corpus.clean and edits not in other_edits:
-            other_edits.append(edits)
-    return tuple(other_edits)
-
-
 def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """Read the sentences of all validation and test sets, which must not be in the training text.
 
@@ -389,7 +347,7 @@ def _read_held_out(stage: Deduplication) -> HeldOutSentences:
     """
     held_out = HeldOutSentences(stage.settings.decontaminate)
     source_language, target_language = stage.input_text.languages
-    all_edits = [stage.edits, *(stage.part_edits or ())]
+    all_edits = [stage.edits, *(stage.other_edits or ())]
     for text in stage.texts_of_all_pairs:
         for set_name in text.held_out():
             for pair in text.pairs(set_name):
