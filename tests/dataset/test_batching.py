@@ -1,5 +1,6 @@
 """Sentences are divided into batches: each once per epoch, within the limit, for any process."""
 
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -117,13 +118,18 @@ def plan_training(
         epochs: The number of epochs; None for a training without end.
     """
     source_lengths, target_lengths = lengths
-    return plan_updates(
+    plan_of_epoch = partial(
+        plan_epoch,
         source_lengths,
         target_lengths,
+        max_tokens,
+        3,
+        sentences_per_update=sentences_per_update,
+    )
+    return plan_updates(
+        plan_of_epoch,
         tokens_per_update=tokens_per_update,
         sentences_per_update=sentences_per_update,
-        max_tokens=max_tokens,
-        seed=3,
         start=start or Position(),
         epochs=epochs,
     )

@@ -90,6 +90,22 @@ def test_a_side_has_the_length_of_each_sentence(side_of_200_sentences):
     assert sum(side_of_200_sentences.lengths) == sum(map(len, side_of_200_sentences))
 
 
+@pytest.mark.parametrize("sentences_at_once", [1, 7, 200, 1000])
+def test_lengths_in_parts_are_those_of_all_sentences(
+    side_of_200_sentences, monkeypatch, sentences_at_once
+):
+    """A training set may be large, so its lengths are not all computed at once."""
+    monkeypatch.setattr(binarized, "_SENTENCES_AT_ONCE", sentences_at_once)
+
+    parts = list(side_of_200_sentences.length_parts())
+
+    lengths = side_of_200_sentences.lengths
+    assert np.concatenate(parts).tolist() == lengths.tolist()
+    assert max(map(len, parts)) == min(sentences_at_once, 200)
+    assert side_of_200_sentences.longest == max(lengths)
+    assert side_of_200_sentences.token_count == sum(lengths)
+
+
 @pytest.mark.parametrize("index", [200, -1])
 def test_an_index_outside_of_a_side_is_an_error(side_of_200_sentences, index):
     with pytest.raises(IndexError):

@@ -12,6 +12,7 @@ from bleuprint.training import train_step, trainer
 from bleuprint.training.dry_run import dry_run
 from bleuprint.training.job import Job
 from bleuprint.training.loss import batch_loss
+from bleuprint.training.shared_plans import EpochPlanner
 from trainings import ONE_PROCESS, new_train_step, train_here
 
 
@@ -108,11 +109,9 @@ def test_the_error_says_that_updates_by_sentences_keep_their_sentences(corpus, m
 
 def sentences_of_updates(corpus, max_tokens, **update_size):
     """Return the rows of the sentences of each update of an epoch, in order."""
+    settings = systems.train(max_tokens=max_tokens, **update_size)
     plan = plan_updates(
-        corpus.side("train", "de").lengths,
-        corpus.side("train", "en").lengths,
-        max_tokens=max_tokens,
-        seed=1,
+        EpochPlanner(corpus, settings, seed=1),
         start=Position(),
         epochs=1,
         **update_size,

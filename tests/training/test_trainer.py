@@ -26,6 +26,7 @@ from bleuprint.training.averaging import average_checkpoints
 from bleuprint.training.data_loader import BatchReader
 from bleuprint.training.loss import batch_loss
 from bleuprint.training.outputs import export_checkpoints
+from bleuprint.training.shared_plans import EpochPlanner
 from trainings import (
     bpe_units,
     checkpoints,
@@ -292,12 +293,9 @@ def job_of_one_update(root, monkeypatch):
 def first_update_of(corpus, settings):
     """Plan the first update of a training with seed 1."""
     plan = plan_updates(
-        corpus.side("train", "de").lengths,
-        corpus.side("train", "en").lengths,
+        EpochPlanner(corpus, settings, seed=1),
         tokens_per_update=settings.tokens_per_update,
         sentences_per_update=None,
-        max_tokens=settings.max_tokens,
-        seed=1,
         start=Position(),
     )
     update, _ = next(plan)

@@ -9,15 +9,22 @@ batches of an update among them, make the same updates. The lengths are those of
 BPE-dropout makes sentences longer, so its updates have more tokens than planned.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Indices of sentence pairs in a set, or lengths of sentences.
+from bleuprint.dataset.epoch_plan import EpochPlan, Rows, row_type
+
+# Indices of sentence pairs in a set.
 Indices = NDArray[np.int64]
+# Lengths of sentences in tokens, as integers of any size.
+Lengths = NDArray[np.signedinteger[Any]]
+
+# Lengths are made Python numbers in parts of this many pairs, which limits the memory for them.
+_PAIRS_AT_ONCE = 1 << 20
 
 
 class PlannedBatch(NamedTuple):
@@ -61,13 +68,13 @@ class Position:
 
 
 def plan_epoch(
-    source: Indices,
-    target: Indices,
+    source: Lengths,
+    target: Lengths,
     max_tokens: int,
     seed: int,
     epoch: int,
     sentences_per_update: int | None = None,
-) -> list[Indices]:
+) -> EpochPlan:
     """Divide the sentence pairs of a training text into the batches of one epoch.
 
     All pairs are sorted by length and divided into batches, and the batches are shuffled. With
@@ -83,25 +90,27 @@ def plan_epoch(
         epoch: The number of the epoch, from 0: each epoch has another order.
         sentences_per_update: The number of sentence pairs per update; None if an update has a
             number of tokens.
-
-    Returns:
-        The batches in order, each as indices of sentence pairs.
     """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
-    shuffled_rows = random.permutation(len(source))
+    pair_count = len(source)
+    shuffled_rows: Rows = random.permutation(pair_count).astype(row_type(pair_count))
     if sentences_per_update is None:
-        by_length = _sort_by_length(source, target, shuffled_rows)
-        batches = batch_by_size(source, target, by_length, max_tokens)
-        return [batches[index] for index in random.permutation(len(batches))]
-    batches = []
-    for start in range(0, len(shuffled_rows), sentences_per_update):
+        rows = _sort_by_length(source, target, shuffled_rows)
+        ends = np.array(_batch_ends(source, target, rows, max_tokens), np.int64)
+        sorted_plan = EpochPlan.of_batches(rows, ends, target)
+        return sorted_plan.in_order(random.permutation(len(sorted_plan)))
+    rows = np.empty_like(shuffled_rows)
+    all_ends = []
+    for start in range(0, pair_count, sentences_per_update):
         update_rows = shuffled_rows[start : start + sentences_per_update]
         by_length = _sort_by_length(source, target, update_rows)
-        batches += batch_by_size(source, target, by_length, max_tokens)
-    return batches
+        rows[start : start + sentences_per_update] = by_length
+        for end in _batch_ends(source, target, by_length, max_tokens):
+            all_ends.append(start + end)
+    return EpochPlan.of_batches(rows, np.array(all_ends, np.int64), target)
 
 
-def _sort_by_length(source: Indices, target: Indices, rows: Indices) -> Indices:
+def _sort_by_length(source: Lengths, target: Lengths, rows: Rows) -> Rows:
     """Sort sentence pairs by length, so that a batch of neighboring pairs needs little padding.
 
     Pairs are sorted by the length of their longer sentence, then by the difference of both lengths:
@@ -128,9 +137,7 @@ def _sort_by_length(source: Indices, target: Indices, rows: Indices) -> Indices:
     return rows[order]
 
 
-def batch_by_size(
-    source: Indices, target: Indices, rows: Indices, max_tokens: int
-) -> list[Indices]:
+def batch_by_size(source: Lengths, target: Lengths, rows: Rows, max_tokens: int) -> list[Rows]:
     """Divide sentence pairs into batches whose padded size is limited.
 
     The size of a batch is its number of pairs times the length of its longest sentence. The pairs
@@ -148,32 +155,51 @@ def batch_by_size(
         The batches, each as indices of sentence pairs.
     """
     batches = []
-    start = 0  # The index of the first pair of the present batch.
-    longest = 0  # The length of its longest sentence.
-    lengths = np.maximum(source, target)[rows].tolist()
-    for index, length in enumerate(lengths):
-        longest = max(longest, length)
-        pairs_with_this_one = index - start + 1
-        padded_size = longest * pairs_with_this_one
-        is_first_of_batch = index == start
-        if padded_size > max_tokens and not is_first_of_batch:
-            # The pair does not fit: it begins the next batch.
-            batches.append(rows[start:index])
-            start = index
-            longest = length
-    if start < len(rows):
-        batches.append(rows[start:])
+    start = 0
+    for end in _batch_ends(source, target, rows, max_tokens):
+        batches.append(rows[start:end])
+        start = end
     return batches
 
 
+def _batch_ends(source: Lengths, target: Lengths, rows: Rows, max_tokens: int) -> list[int]:
+    """Divide sentence pairs into batches whose padded size is limited; see `batch_by_size`.
+
+    Args:
+        source: The lengths of all source sentences.
+        target: The lengths of all target sentences.
+        rows: The indices of the pairs to divide.
+        max_tokens: The largest number of tokens on either side of a batch, padding included.
+
+    Returns:
+        For each batch the index in `rows` after its last pair.
+    """
+    ends = []
+    start = 0  # The index of the first pair of the present batch.
+    longest = 0  # The length of its longest sentence.
+    for part_start in range(0, len(rows), _PAIRS_AT_ONCE):
+        part_rows = rows[part_start : part_start + _PAIRS_AT_ONCE]
+        lengths = np.maximum(source[part_rows], target[part_rows]).tolist()
+        for index, length in enumerate(lengths, part_start):
+            longest = max(longest, length)
+            pairs_with_this_one = index - start + 1
+            padded_size = longest * pairs_with_this_one
+            is_first_of_batch = index == start
+            if padded_size > max_tokens and not is_first_of_batch:
+                # The pair does not fit: it begins the next batch.
+                ends.append(index)
+                start = index
+                longest = length
+    if start < len(rows):
+        ends.append(len(rows))
+    return ends
+
+
 def plan_updates(
-    source: Indices,
-    target: Indices,
+    plan_of_epoch: Callable[[int], EpochPlan],
     *,
     tokens_per_update: int | None,
     sentences_per_update: int | None,
-    max_tokens: int,
-    seed: int,
     start: Position,
     epochs: int | None = None,
 ) -> Iterator[tuple[PlannedUpdate, Position]]:
@@ -184,12 +210,9 @@ def plan_updates(
     update counted in tokens may continue in the next epoch.
 
     Args:
-        source: The lengths of all source sentences, EOS included.
-        target: The lengths of all target sentences, EOS included.
+        plan_of_epoch: Returns the batches of an epoch, counted from 0, as `plan_epoch` does.
         tokens_per_update: The number of target tokens of an update, if it is counted in tokens.
         sentences_per_update: The number of sentence pairs of an update, if it is counted in pairs.
-        max_tokens: The largest number of tokens of a batch in either language, with padding.
-        seed: The seed of the training run.
         start: Where to begin: the position after the last update of an interrupted training run.
         epochs: The number of epochs after which the plan ends; None if it never ends.
     """
@@ -201,13 +224,13 @@ def plan_updates(
     first_batch = start.batch
     epoch = start.epoch
     while epochs is None or epoch < epochs:
-        epoch_batches = plan_epoch(source, target, max_tokens, seed, epoch, sentences_per_update)
-        for index in range(first_batch, len(epoch_batches)):
-            rows = epoch_batches[index]
+        epoch_plan = plan_of_epoch(epoch)
+        for index in range(first_batch, len(epoch_plan)):
+            rows = epoch_plan[index]
             batches.append(PlannedBatch(epoch, rows))
-            update_tokens += int(target[rows].sum())
+            update_tokens += int(epoch_plan.tokens[index])
             update_pairs += len(rows)
-            is_end_of_epoch = index + 1 == len(epoch_batches)
+            is_end_of_epoch = index + 1 == len(epoch_plan)
             if tokens_per_update is None:
                 is_full = is_end_of_epoch or update_pairs == sentences_per_update
             else:

@@ -17,7 +17,7 @@ read, so any number of processes can share them.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired
@@ -53,6 +53,8 @@ Lengths = npt.NDArray[np.int64]
 # The types of arrays: of token ids, the smallest type first, and of the ends of sentences.
 ID_TYPES = (np.dtype("<u2"), np.dtype("<u4"))
 END_TYPE = np.dtype("<i8")
+# The number of sentences whose lengths are computed at once.
+_SENTENCES_AT_ONCE = 1_000_000
 
 
 class Sentences:
@@ -97,6 +99,27 @@ class Sentences:
         """Return the number of token ids of each sentence, EOS included."""
         lengths: Lengths = np.diff(self._ends, prepend=0)
         return lengths
+
+    def length_parts(self) -> Iterator[Lengths]:
+        """Yield the lengths of a million sentences at a time, so that little memory is needed."""
+        previous_end = 0
+        for start in range(0, len(self), _SENTENCES_AT_ONCE):
+            ends = self._ends[start : start + _SENTENCES_AT_ONCE]
+            yield np.diff(ends, prepend=previous_end)
+            previous_end = ends[-1]
+
+    @property
+    def longest(self) -> int:
+        """Return the number of token ids of the longest sentence, EOS included; 0 if none."""
+        longest = 0
+        for lengths in self.length_parts():
+            longest = max(longest, int(lengths.max()))
+        return longest
+
+    @property
+    def token_count(self) -> int:
+        """Return the number of token ids of all sentences, EOS included."""
+        return int(self._ends[-1]) if len(self) > 0 else 0
 
     def __reduce__(self) -> tuple[type["Sentences"], tuple[Path, Path]]:
         # Another process maps the files again; pickling a mapping would copy its content.

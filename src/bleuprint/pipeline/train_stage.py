@@ -158,8 +158,8 @@ def _epoch_notes(job: Job) -> Iterator[str]:
     if train.max_epochs is None:
         return
     corpus = BinaryCorpus(job.corpus_folder)
-    target_lengths = corpus.side("train", corpus.target).lengths
-    updates = train.update_limit(int(target_lengths.sum()), len(target_lengths))
+    target = corpus.side("train", corpus.target)
+    updates = train.update_limit(target.token_count, len(target))
     # If `max_updates` ends the training earlier, `bleuprint check` has given the notes already.
     if updates is None or updates == train.max_updates:
         return
@@ -305,12 +305,12 @@ def _check_sentence_lengths(job: Job, corpus: BinaryCorpus) -> None:
         if not is_test_set:
             languages.append(corpus.target)
         for language in languages:
-            lengths = corpus.side(set_name, language).lengths
-            if len(lengths) == 0 and not is_test_set:
+            sentences = corpus.side(set_name, language)
+            if len(sentences) == 0 and not is_test_set:
                 raise UserError(f"corpus {job.run.corpus}: {set_name}.{language} has no sentences")
-            longest = int(lengths.max(initial=0))
+            longest = sentences.longest
             if longest > limit:
-                line_number = int(lengths.argmax()) + 1
+                line_number = int(sentences.lengths.argmax()) + 1
                 raise UserError(
                     f"corpus {job.run.corpus}: line {line_number} of {set_name}.{language} has "
                     f"{longest} tokens with EOS, but {limit_name} of {job.run.system} is {limit}. "
@@ -334,9 +334,9 @@ def _check_update_size(job: Job, corpus: BinaryCorpus) -> None:
     """
     train = job.system.train
     _, update_size = train.update_size
-    target_lengths = corpus.side("train", corpus.target).lengths
-    target_tokens = int(target_lengths.sum())
-    pair_count = len(target_lengths)
+    target = corpus.side("train", corpus.target)
+    target_tokens = target.token_count
+    pair_count = len(target)
     is_in_tokens = train.tokens_per_update is not None
     text_size = target_tokens if is_in_tokens else pair_count
     if text_size < update_size:
@@ -374,8 +374,7 @@ def _update_size_advice(job: Job, corpus: BinaryCorpus, text_size: int) -> str:
     smallest_size = 1
     if is_in_tokens:
         for language in (corpus.source, corpus.target):
-            longest = int(corpus.side("train", language).lengths.max())
-            smallest_size = max(smallest_size, longest)
+            smallest_size = max(smallest_size, corpus.side("train", language).longest)
     # A tenth of the text, so that an epoch has ten updates.
     suggested_size = max(text_size // 10, smallest_size)
     if suggested_size > text_size:

@@ -30,6 +30,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.training.optimizer import ACTIVATION_DTYPES
+from bleuprint.training.shared_plans import EpochPlanner, PlanOfEpoch
 
 Item = TypeVar("Item")
 
@@ -162,7 +163,12 @@ class LocalUpdate:
 
 
 def local_updates(
-    corpus: BinaryCorpus, system: System, seed: int, start: Position, group: Group
+    corpus: BinaryCorpus,
+    system: System,
+    seed: int,
+    start: Position,
+    group: Group,
+    plan_of_epoch: PlanOfEpoch | None = None,
 ) -> Generator[LocalUpdate, None, None]:
     """Yield this process's share of each update of the weights: with n processes, every n-th batch.
 
@@ -177,15 +183,14 @@ def local_updates(
         start: Where in the plan to start. A training that continues from a checkpoint starts where
             the checkpoint ended.
         group: The processes that train together.
+        plan_of_epoch: Returns the batches of an epoch, which may be shared with other processes;
+            None if this process plans each epoch by itself.
     """
     settings = system.train
     plan = plan_updates(
-        corpus.side("train", corpus.source).lengths,
-        corpus.side("train", corpus.target).lengths,
+        plan_of_epoch or EpochPlanner(corpus, settings, seed),
         tokens_per_update=settings.tokens_per_update,
         sentences_per_update=settings.sentences_per_update,
-        max_tokens=settings.max_tokens,
-        seed=seed,
         start=start,
         epochs=settings.max_epochs,
     )

@@ -182,9 +182,9 @@ def _fits(
 
 def _longest_sentences(corpus: BinaryCorpus) -> tuple[int, int]:
     """Return the lengths in tokens of the longest source and the longest target sentence."""
-    longest_source = corpus.side("train", corpus.source).lengths.max()
-    longest_target = corpus.side("train", corpus.target).lengths.max()
-    return int(longest_source), int(longest_target)
+    longest_source = corpus.side("train", corpus.source).longest
+    longest_target = corpus.side("train", corpus.target).longest
+    return longest_source, longest_target
 
 
 def _largest_batches(

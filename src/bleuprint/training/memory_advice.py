@@ -57,10 +57,12 @@ def warning_of_idle_processes(settings: Train, corpus: BinaryCorpus, processes: 
     if processes == 1:
         return None
     if settings.sentences_per_update is not None:
-        source_lengths = corpus.side("train", corpus.source).lengths
-        target_lengths = corpus.side("train", corpus.target).lengths
-        tokens_per_pair = np.maximum(source_lengths, target_lengths).mean()
-        update_tokens = settings.sentences_per_update * tokens_per_pair
+        source = corpus.side("train", corpus.source)
+        target = corpus.side("train", corpus.target)
+        longer_sides = 0
+        for lengths in zip(source.length_parts(), target.length_parts(), strict=True):
+            longer_sides += int(np.maximum(*lengths).sum())
+        update_tokens = settings.sentences_per_update * longer_sides / len(source)
         # A lower max_tokens does not change which sentences an update has.
         effect = ""
     else:

@@ -6,7 +6,7 @@ processes train together, each with its own `Trainer`.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -31,6 +31,7 @@ from bleuprint.training.history import EarlyEnd
 from bleuprint.training.job import Job
 from bleuprint.training.memory_advice import lower_max_tokens, warning_of_idle_processes
 from bleuprint.training.observer import Observer, Status
+from bleuprint.training.shared_plans import EpochPlanner, PlanOfEpoch, epoch_plans
 from bleuprint.training.sigterm import collect_sigterm
 from bleuprint.training.train_state import TrainState
 from bleuprint.training.train_step import (
@@ -153,14 +154,11 @@ class Trainer:
             Interrupted: A process received SIGTERM; a checkpoint is saved.
         """
         validator = Validator(self._corpus, self._job.split_folder, self._settings.max_tokens)
-        plan = local_updates(
-            self._corpus,
-            self._job.system,
-            self._job.run.seed,
-            self.state.position,
-            self._group,
-        )
-        with closing(prefetch(plan)) as updates:
+        planner = EpochPlanner(self._corpus, self._settings, self._job.run.seed)
+        with (
+            epoch_plans(planner, self._folder, self._group) as plan_of_epoch,
+            closing(prefetch(self._local_updates(plan_of_epoch))) as updates,
+        ):
             for local in self._report_waiting(updates):
                 is_save_due = self._run_update(local, validator)
                 # All processes stop together, after the same update, if any of them got a signal.
@@ -177,6 +175,21 @@ class Trainer:
                     return
                 if is_stopped:
                     raise self._interruption()
+
+    def _local_updates(self, plan_of_epoch: PlanOfEpoch) -> Generator[LocalUpdate, None, None]:
+        """Return this process's share of all further updates.
+
+        Args:
+            plan_of_epoch: Returns the batches of an epoch.
+        """
+        return local_updates(
+            self._corpus,
+            self._job.system,
+            self._job.run.seed,
+            self.state.position,
+            self._group,
+            plan_of_epoch,
+        )
 
     def _run_update(self, local: LocalUpdate, validator: Validator) -> bool:
         """Begin an update of the weights, and validate the model if a validation is due.
@@ -352,8 +365,8 @@ class Trainer:
 
         None if the settings contain no other end than early stopping.
         """
-        lengths = self._corpus.side("train", self._corpus.target).lengths
-        return self._settings.update_limit(int(lengths.sum()), len(lengths))
+        target = self._corpus.side("train", self._corpus.target)
+        return self._settings.update_limit(target.token_count, len(target))
 
     def _validate(self, validator: Validator) -> None:
         """Validate the model, and add the result to the state.
