@@ -3,11 +3,13 @@
 import csv
 import gzip
 import json
+import re
+from pathlib import Path
 
 import pandas
 import pytest
 
-from archives import zip_archive, zstd_compress
+from archives import pack, zip_archive, zstd_compress
 from bleuprint.config.experiment import load_settings
 from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.new_corpus import NewCorpus
@@ -81,6 +83,14 @@ def write_zip_of_table(path):
     path.write_bytes(zip_archive([("data/README.md", b"x\n"), ("data/pairs.csv", table)]))
 
 
+def write_zip_of_table_from_mac(path):
+    """Write an archive as macOS does: with a file that describes each file."""
+    write_csv_without_header(path.with_name("unpacked.csv"))
+    table = path.with_name("unpacked.csv").read_bytes()
+    files = [("__MACOSX/._pairs.de-en.csv", b"x\n"), ("pairs.en-de.csv", table)]
+    path.write_bytes(zip_archive(files))
+
+
 def write_zip_of_memory(path):
     """Write an archive with a compressed translation memory."""
     units = [[("en", english), ("de", german)] for english, german in FIVE_HUNDRED_PAIRS]
@@ -130,6 +140,13 @@ def write_zip_of_memory(path):
             'format: csv columns: ["English", "Deutsch"] '
             'both: {path: "inputs/mine.zip", archive_member: ["data/pairs.csv"]}',
             id="csv in a zip",
+        ),
+        pytest.param(
+            "mine.zip",
+            write_zip_of_table_from_mac,
+            "format: csv columns: [1, 2] "
+            'both: {path: "inputs/mine.zip", archive_member: ["pairs.en-de.csv"]}',
+            id="csv in a zip of macOS, with its languages in its name",
         ),
         pytest.param(
             "mine.zip",
@@ -221,8 +238,22 @@ def test_an_archive_with_files_of_old_macs_gets_their_setting(project):
         pytest.param(
             "two.zip",
             ["1.csv", "2.csv"],
-            "contains 2 tables or translation memories: 1.csv, 2.csv. Unpack it",
+            "contains 2 tables or translation memories: 1.csv, 2.csv. Unpack it, and name one of "
+            "them: python -m zipfile -e inputs/two.zip inputs",
             id="zip with two tables",
+        ),
+        pytest.param(
+            "my texts.tar.xz",
+            ["1.csv", "2.csv"],
+            "Unpack it, and name one of them: python -m tarfile -e 'inputs/my texts.tar.xz' inputs",
+            id="tar with two tables",
+        ),
+        pytest.param(
+            "chinese.zip",
+            ["a.zh_CN", "a.zh_TW"],
+            "by their names, all texts in the archive are in zh. Name two of its variants, such "
+            "as: --languages zh_CN zh_TW",
+            id="zip with two variants of one language",
         ),
         pytest.param(
             "none.zip",
@@ -234,11 +265,11 @@ def test_an_archive_with_files_of_old_macs_gets_their_setting(project):
     ],
 )
 def test_an_archive_without_one_parallel_text_is_refused(project, name, files, message):
-    content = zip_archive([(file, b"x\n") for file in files])
+    content = pack("a" + "".join(Path(name).suffixes), [(file, b"x\n") for file in files])
     (project / "inputs" / name).write_bytes(content)
 
-    with pytest.raises(UserError, match=message.replace(".", r"\.")):
-        run_command(f"bleuprint new-corpus inputs/{name}")
+    with pytest.raises(UserError, match=re.escape(message)):
+        NewCorpus.from_files([Path("inputs", name)])
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,7 @@ def test_columns_named_source_and_target_are_the_two_sides(project):
         pytest.param(
             "3 5", r"app\.tsv:1: no column '5'\. Columns: 1 \('app\.item_0'\)", id="number too high"
         ),
+        pytest.param("3 ²", r"app\.tsv:1: no column '²'\. Columns: 1 \(", id="raised number"),
         pytest.param("3 x", r"app\.tsv:1: no column 'x'\. Columns: 1 \(", id="unknown name"),
         pytest.param("3 3", r"app\.tsv: column 3 is given twice", id="same column"),
         pytest.param("3 4", r"app\.tsv: column 4 has hardly any words", id="scores"),

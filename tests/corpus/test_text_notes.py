@@ -88,6 +88,30 @@ def test_a_note_names_the_text_the_file_the_share_of_lines_and_what_to_do(projec
     ]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param("columns: [de, no]", id="named columns"),
+        pytest.param("columns: [1, 2], score: {column: s, min: 0.5}", id="scores"),
+    ],
+)
+def test_a_note_on_a_table_counts_pairs_if_the_table_has_other_lines(project, settings):
+    """The first line of the table is a header, so pair 21 is line 22."""
+    sources = GERMAN_SENTENCES[:20] + GERMAN_SUBWORDS[20:]
+    rows = ["de\tno\ts"]
+    rows += [f"{row[0]}\t{row[1]}\t1" for row in zip(sources, ENGLISH_SENTENCES, strict=True)]
+    write_input(project, "a.tsv", rows)
+    params = params_with_all_sets().replace(
+        "source: {path: inputs/a.de}, target: {path: inputs/a.no}",
+        f"format: tsv, both: {{path: inputs/a.tsv}}, {settings}",
+    )
+    (project / "params.yaml").write_text(params)
+
+    (note,) = notes_on_local_texts(load_settings())
+
+    assert "90% of the pairs look like BPE subwords (@@), such as pair 21. " in note
+
+
 def test_missing_and_damaged_files_get_no_note(project):
     """Other checks report them; these notes are on what files contain."""
     (project / "inputs" / "a.no").unlink()

@@ -1,5 +1,6 @@
 """Imported Marian models compute and translate as the library transformers does."""
 
+import io
 import json
 import pickle
 import random
@@ -14,6 +15,7 @@ import marian
 from bleuprint.config.system import Decode, Dropout, LengthPenalty, Model
 from bleuprint.dataset.subwords.vocabulary import BOS, EOS, PAD, UNK
 from bleuprint.decoding.translate import create_engine
+from bleuprint.model.marian_weights import read_tensors
 from bleuprint.runtime.errors import UserError
 from bleuprint.serving.download_marian import download_marian, is_name
 from bleuprint.serving.import_marian import import_marian
@@ -218,6 +220,45 @@ def test_code_in_a_pickled_file_is_not_run(tmp_path, monkeypatch):
         import_marian(folder, tmp_path / "out")
 
     assert not (tmp_path / "ran").exists()
+
+
+def damaged_pickles():
+    """Return pickled tensors with random wrong bytes, in the older of the two forms of torch."""
+    content = io.BytesIO()
+    tensors = {"x": torch.ones(2, 2), "y": torch.zeros(3)}
+    torch.save(tensors, content, _use_new_zipfile_serialization=False)
+    rng = random.Random(1)
+    for _ in range(100):
+        damaged = bytearray(content.getvalue())
+        for _ in range(5):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        yield bytes(damaged)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+def test_weights_that_torch_cannot_read_are_damaged(tmp_path):
+    """The errors of torch have many classes, and some of them advise to run foreign code."""
+    path = tmp_path / "pytorch_model.bin"
+    refused_count = 0
+    for content in [b"", b"<html>", *damaged_pickles()]:
+        path.write_bytes(content)
+        try:
+            read_tensors(path)
+        except UserError as error:
+            assert str(error).startswith(f"{path} is damaged: it")
+            assert str(error).endswith(". Get an intact copy of its folder")
+            refused_count += 1
+    assert refused_count > 50
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+def test_a_placeholder_of_git_lfs_is_recognized(tmp_path, name):
+    """Git without the extension LFS writes it in place of a large file of Hugging Face."""
+    path = tmp_path / name
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
+
+    with pytest.raises(UserError, match=rf"^{path}: a placeholder of Git LFS.* lfs pull$"):
+        read_tensors(path)
 
 
 def test_the_settings_are_those_of_config_json(tmp_path):

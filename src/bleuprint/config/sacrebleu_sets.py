@@ -192,24 +192,27 @@ def _file(dataset: Dataset, path: str) -> dict[str, Any]:
         UnknownSetError: It is unclear in which archive the file is.
     """
     prefix = dataset.name.replace("/", "_")
-    archives = []
+    # The archives among the downloads, by their names without extensions.
+    archives: dict[str, dict[str, Any]] = {}
     for url, md5 in zip(dataset.data or (), dataset.md5 or (), strict=True):
         file_name = url.rpartition("/")[2]
+        download = {"url": url, "md5": md5}
         if path == f"{prefix}.{file_name}":
-            return {"url": url, "md5": md5}
+            return download
         if _ARCHIVE.search(file_name):
-            archives.append((url, md5, _ARCHIVE.sub("", file_name)))
-    if len(archives) > 1:
+            archives[_ARCHIVE.sub("", file_name)] = download
+    if len(archives) == 1:
+        [archive] = archives.values()
+    else:
         # Each archive of IWSLT contains a folder with its own name: en-de.tgz the folder en-de.
         folder = path.partition("/")[0]
-        archives = [archive for archive in archives if archive[2] == folder]
-    if len(archives) != 1:
+        archive = archives.get(folder, {})
+    if not archive:
         raise UnknownSetError(
             f"sacreBLEU's {dataset.name} has several archives, and {path} may be in any. Download "
             "the files, and give them as files"
         )
-    [(url, md5, _)] = archives
-    return {"url": url, "md5": md5, "archive_member": [path]}
+    return archive | {"archive_member": [path]}
 
 
 def _bibtex(dataset: Dataset) -> str | None:

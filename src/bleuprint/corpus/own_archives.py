@@ -3,14 +3,20 @@
 The command new-corpus calls `find_table` and `archive_sides` for .zip and .tar files.
 """
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from bleuprint.config.corpus_files import File
 from bleuprint.config.text_formats import format_of_name
 from bleuprint.corpus.download.archive import member_names
-from bleuprint.corpus.download.formats.moses import listed_members, side_members, texts_by_stem
+from bleuprint.corpus.download.formats.moses import (
+    listed_members,
+    side_members,
+    texts_by_stem,
+    without_macos_files,
+)
 from bleuprint.corpus.file_languages import (
     Languages,
     check_two_languages,
@@ -40,9 +46,15 @@ def find_table(archive: File) -> File | None:
         raise UserError(
             f"{archive.name}: the archive contains {len(tables)} tables or translation memories: "
             f"{listed_members(tables)}. Unpack it, and name one of them: "
-            f"python -m zipfile -e {archive.address} inputs"
+            f"{_unpacking_command(archive)}"
         )
     return replace(archive, archive_member=(tables[0],))
+
+
+def _unpacking_command(archive: File) -> str:
+    """Return the command that unpacks an archive into inputs/."""
+    module = "zipfile" if archive.address.lower().endswith(".zip") else "tarfile"
+    return f"python -m {module} -e {shlex.quote(archive.address)} inputs"
 
 
 @dataclass(frozen=True)
@@ -85,8 +97,8 @@ def archive_sides(archive: File, given_languages: Sequence[str] | None) -> Archi
 
 
 def _members(archive: File) -> list[str]:
-    """Return the names of the files in an archive."""
-    return member_names(Path(archive.address), archive.address)
+    """Return the names of the files in an archive, without those that macOS adds."""
+    return without_macos_files(member_names(Path(archive.address), archive.address))
 
 
 def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, str]:
@@ -99,11 +111,7 @@ def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, s
     Raises:
         UserError: The archive has no text in two languages, or texts in more than two.
     """
-    languages_by_stem: dict[str, list[str]] = {}
-    for stem, texts in texts_by_stem(members).items():
-        languages = [language for language in texts if _is_language(language, stem)]
-        if len(languages) > 1:
-            languages_by_stem[stem] = languages
+    languages_by_stem = _languages_by_stem(members)
     if not languages_by_stem:
         raise UserError(
             f"{archive.name}: no two files are named alike and end in a language each, such as "
@@ -116,6 +124,12 @@ def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, s
     languages_in_name = languages_of_one_file(Path(archive.name))
     if languages_in_name and set(languages_in_name) <= set(all_languages):
         return languages_in_name
+    if len(all_languages) == 1:
+        example = " ".join(next(iter(languages_by_stem.values()))[:2])
+        raise UserError(
+            f"{archive.name}: by their names, all texts in the archive are in "
+            f"{', '.join(all_languages)}. Name two of its variants, such as: --languages {example}"
+        )
     if len(all_languages) > 2:
         raise UserError(
             f"{archive.name}: the archive has texts in {', '.join(all_languages)}. Name two "
@@ -127,6 +141,23 @@ def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, s
         if stem.endswith(f"{languages[1]}-{languages[0]}"):
             return second, first
     return first, second
+
+
+def _languages_by_stem(members: Sequence[str]) -> Mapping[str, list[str]]:
+    """Return the languages of each text that an archive contains in more than one language.
+
+    Args:
+        members: The names of the files in the archive.
+
+    Returns:
+        The languages, as the names of the files end: `{"NAME.de-en": ["de", "en"]}`.
+    """
+    languages_by_stem = {}
+    for stem, texts in texts_by_stem(members).items():
+        languages = [name_end for name_end in texts if _is_language(name_end, stem)]
+        if len(languages) > 1:
+            languages_by_stem[stem] = languages
+    return languages_by_stem
 
 
 def _is_language(name_end: str, stem: str) -> bool:

@@ -258,7 +258,7 @@ def _table_text(
         file = _with_line_ends(file)
         if file.line_ends is not None:
             about.append(_line_ends_note(file))
-    languages = given_languages or languages_of_one_file(path)
+    languages = given_languages or _languages_in_names(path, file)
     language_codes = None
     if languages is not None:
         # Columns are named after languages; a script or region does not matter.
@@ -279,6 +279,19 @@ def _table_text(
         languages=check_two_languages([path], source, target),
         about=tuple(about),
     )
+
+
+def _languages_in_names(path: Path, file: File) -> Languages | None:
+    """Return the languages of a table by its name in an archive, or by the name of the archive.
+
+    Args:
+        path: The user's file: the table itself, or the archive.
+        file: The table as params.yaml refers to it, perhaps in an archive.
+
+    Returns:
+        The codes of both languages; None if neither name contains two.
+    """
+    return languages_of_one_file(Path(file.last_name)) or languages_of_one_file(path)
 
 
 def _memory_text(file: File, given_tags: Sequence[str] | None) -> OwnText:

@@ -69,7 +69,7 @@ def choose_columns(
         source, target = [_find_column(path, columns, choice) for choice in given_columns]
         # The first line is a header if the user has named columns of it, or if the two columns are
         # named after languages there.
-        is_chosen_by_name = not all(choice.isdigit() for choice in given_columns)
+        is_chosen_by_name = not all(choice.isdecimal() for choice in given_columns)
         has_language_names = source.number in header_languages and target.number in header_languages
         has_header = is_chosen_by_name or has_language_names
     else:
@@ -264,7 +264,7 @@ def _find_column(path: Path, columns: Sequence[Column], choice: str) -> Column:
     Raises:
         UserError: The column does not exist, or several columns have this name.
     """
-    if choice.isdigit():
+    if choice.isdecimal():
         matching = [column for column in columns if column.number == int(choice)]
     else:
         matching = [column for column in columns if column.stripped_name == choice]

@@ -23,7 +23,7 @@ from bleuprint.text.text_form import ENTITIES, LOWER_CASE, TOKENS, Form
 
 # The number of pairs that are read of each text: notes must not take as long as a stage.
 _MAX_PAIRS = 2000
-# The formats in which pair n of a text is line n of its files.
+# The formats in which pair n of a text is line n of its files, unless lines are skipped.
 _LINE_FORMATS = ("plain", "tsv", "moses")
 
 
@@ -202,10 +202,19 @@ def _notes_on_texts(
             key=settings_key(name, f"{set_name}.{text_name}"),
             source_name=source_file.name if source_file else "",
             target_name=target_file.name if target_file else "",
-            unit="line" if text.format in _LINE_FORMATS else "pair",
+            unit=_unit_of(text),
             pairs=islice(read_text_pairs(text, corpus.languages, downloads), _MAX_PAIRS),
         )
         yield from _notes_on_text(checked_text, ignored)
+
+
+def _unit_of(text: Text) -> str:
+    """Return what the numbers of a text's pairs count: the lines of its files, or only pairs.
+
+    A table with named columns begins with their names, and a limit of scores skips lines.
+    """
+    skips_lines = text.named_columns is not None or text.score is not None
+    return "line" if text.format in _LINE_FORMATS and not skips_lines else "pair"
 
 
 def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterator[str]:

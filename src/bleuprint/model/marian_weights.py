@@ -13,10 +13,11 @@ Dimensions in shapes: `hidden` is d_model.
 """
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
@@ -34,6 +35,8 @@ from bleuprint.runtime.regular_files import check_regular_file
 WEIGHTS = "model.safetensors"
 # The file of weights of older versions of the library transformers, which pickles tensors.
 PICKLED_WEIGHTS = "pytorch_model.bin"
+# How a placeholder of Git LFS begins, an extension of Git for large files.
+_GIT_LFS_MARK = b"version https://git-lfs."
 # The names of the matrices with a row for each token.
 _SHARED = "model.shared.weight"
 _ENCODER_EMBEDDING = "model.encoder.embed_tokens.weight"
@@ -139,19 +142,53 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """
     with name_in_errors(path):
         check_regular_file(path)
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        try:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-        except (UnpicklingError, RuntimeError, EOFError) as error:
-            first_line = str(error).partition("\n")[0]
-            raise DamagedFile(path, first_line, REMEDY) from None
+        _check_downloaded(path)
+    content = _load_file(path)
     is_valid = isinstance(content, dict)
     if is_valid:
         is_valid = all(isinstance(tensor, Tensor) for tensor in content.values())
     if not is_valid:
         raise DamagedFile(path, "its content is not a dictionary of tensors", REMEDY)
     return dict(content)
+
+
+def _check_downloaded(path: Path) -> None:
+    """Raise UserError if a file is only a placeholder, which Git writes without Git LFS.
+
+    Large files of Hugging Face are in Git LFS, an extension of Git, which may not be installed.
+
+    Args:
+        path: A file of weights.
+    """
+    with path.open("rb") as file:
+        is_placeholder = file.read(len(_GIT_LFS_MARK)) == _GIT_LFS_MARK
+    if is_placeholder:
+        raise UserError(
+            f"{path}: a placeholder of Git LFS, not the weights. Download the large files of its "
+            f"folder: git -C {shlex.quote(str(path.parent))} lfs pull"
+        )
+
+
+def _load_file(path: Path) -> Any:
+    """Return the content of a file of weights; a pickled file is read without running its code.
+
+    Args:
+        path: A file model.safetensors or pytorch_model.bin.
+
+    Raises:
+        DamagedFile: The library cannot read the file.
+        OSError: The operating system cannot read it.
+    """
+    try:
+        with name_in_errors(path):
+            if path.suffix == ".safetensors":
+                return load_file(path)
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise  # A problem of the machine, which is reported elsewhere.
+    except Exception:  # For a damaged file, torch raises errors of a dozen classes.
+        # Its messages are not shown: they advise to run the code that a pickled file contains.
+        raise DamagedFile(path, "it cannot be read as tensors", REMEDY) from None
 
 
 class _MarianTensors:

@@ -105,6 +105,16 @@ def test_an_archive_without_one_pair_of_files_is_refused(inputs, names, message)
     assert archive_error("inputs/a.zip").startswith(f"inputs/a.zip: {message}")
 
 
+def test_a_file_is_never_both_source_and_target(inputs):
+    """The only Chinese text is in both zh-Hans and zh-Hant, but it is not its own translation."""
+    (inputs / "a.zip").write_bytes(zip_archive([("a.zh", ENGLISH), ("a.en", ENGLISH)]))
+
+    assert archive_error("inputs/a.zip", ("zh-Hans", "zh-Hant")) == (
+        "inputs/a.zip: no two files are named alike and end in zh-Hans and zh-Hant, such as "
+        "x.zh-Hans and x.zh-Hant. The archive contains a.zh, a.en"
+    )
+
+
 def test_texts_of_different_length_are_named_with_their_archive(inputs):
     files = [("a.de", GERMAN), ("a.en", ENGLISH + b"One more.\n")]
     (inputs / "a.zip").write_bytes(zip_archive(files))

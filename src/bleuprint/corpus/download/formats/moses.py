@@ -41,7 +41,8 @@ def side_members(
     for texts in texts_by_stem(members).values():
         source = _text_in_language(texts, languages[0])
         target = _text_in_language(texts, languages[1])
-        if source is not None and target is not None:
+        # A file in `zh` is in both zh-Hans and zh-Hant, but it is not its own translation.
+        if source is not None and target is not None and source != target:
             pairs.append((source, target))
     if len(pairs) == 1:
         return pairs[0]
@@ -70,15 +71,22 @@ def texts_by_stem(members: Sequence[str]) -> dict[str, dict[str, str]]:
         .txt do not count as parts. A last part need not be a language: `ids` is among them, too.
     """
     texts: dict[str, dict[str, str]] = {}
-    for member in members:
+    for member in without_macos_files(members):
         path = PurePosixPath(member)
-        if _MACOS_FOLDER in path.parts:
-            continue
         # Cut by length, since the name without compression is in lower case.
         name_length = len(without_compression(path.name).removesuffix(".txt"))
         stem, _, language = path.name[:name_length].rpartition(".")
         texts.setdefault(str(path.parent / stem), {})[language] = member
     return texts
+
+
+def without_macos_files(members: Sequence[str]) -> list[str]:
+    """Return the files of an archive without those that macOS adds, such as __MACOSX/._a.de.
+
+    Args:
+        members: The names of all files in the archive.
+    """
+    return [member for member in members if _MACOS_FOLDER not in PurePosixPath(member).parts]
 
 
 def listed_members(members: Sequence[str]) -> str:
@@ -91,8 +99,8 @@ def _text_in_language(texts: dict[str, str], language: str) -> str | None:
 
     Args:
         texts: The files by the language at the end of their names.
-        language: The wanted language, such as `pt-BR`. The very tag is preferred; otherwise a code
-            of the same language is taken, such as `por`, if there is only one.
+        language: The wanted language, such as `pt-BR`. A file with this tag is preferred; otherwise
+            one in the same language, such as `por`, is returned if it is the only one.
     """
-    names = tags_of_language(texts, language)
-    return texts[names[0]] if len(names) == 1 else None
+    name_ends = tags_of_language(texts, language)
+    return texts[name_ends[0]] if len(name_ends) == 1 else None
