@@ -9,6 +9,7 @@ from bleuprint.dataset.packed_batch import PackedBatch
 from bleuprint.model.transformer import Transformer
 from bleuprint.training import graphs as graphs_module
 from bleuprint.training.train_step import TrainStep
+from own_code import write_module
 from trainings import ONE_PROCESS
 
 
@@ -106,3 +107,29 @@ def test_only_models_without_layer_drop_are_recorded(layer_drop, expected_graphs
     step.accumulate_gradient([batch_of(token=5, length=3, count=4)], 1, 0, 50)
 
     assert len(step._graphs._graphs) == expected_graphs
+
+
+OWN_PART = """\
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, settings, kind):
+        super().__init__()
+        self.linear = nn.Linear(settings.d_model, settings.d_model)
+
+    def forward(self, x):
+        return self.linear(x)
+"""
+
+
+def test_models_with_own_code_are_not_recorded(tmp_path, monkeypatch):
+    """Own code may decide in Python what it computes; a recording would repeat one decision."""
+    monkeypatch.chdir(tmp_path)
+    write_module(tmp_path, "part", OWN_PART)
+    model = Transformer(systems.model(feed_forward="own.part"), 11, 11)
+    step = TrainStep(model, systems.train(), 1, ONE_PROCESS)
+
+    step.accumulate_gradient([batch_of(token=5, length=3, count=4)], 1, 0, 50)
+
+    assert len(step._graphs._graphs) == 0

@@ -429,6 +429,10 @@ class TrainStep:
             # LayerDrop skips random layers. A graph would always skip the layers that were skipped
             # when it was recorded.
             return False
+        if not self.model.settings.is_built_in:
+            # Own code may decide in Python what it computes. A graph would always repeat what it
+            # decided when the graph was recorded.
+            return False
         return self._flops(batch.lengths) < _LAUNCH_FLOPS
 
     def _divergence_error(self, pending: PendingUpdate, mean_loss: float, norm: float) -> UserError:
