@@ -163,6 +163,17 @@ def test_paths_of_files_to_commit_start_at_the_folder_of_the_project(project, mo
     assert [line for line in lines if line.startswith("Changed: ")] == [expected_line]
 
 
+def test_new_own_code_is_a_file_to_commit(project):
+    """A clone without it could not read params.yaml."""
+    Path("own").mkdir()
+    Path("own/relative.py").write_text("x = 1\n")
+
+    lines = closing_lines(project)
+
+    expected_line = "Changed: own/relative.py. To keep it: git add own && git commit"
+    assert [line for line in lines if line.startswith("Changed: ")] == [expected_line]
+
+
 @pytest.fixture
 def mine(project):
     """Name the experiment `mine`, whose results belong to reports/mine/; return its settings."""

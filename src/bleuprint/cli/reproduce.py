@@ -27,7 +27,16 @@ _NOTABLE_SECONDS = 5.0
 # If more files have changed, they are counted instead of named.
 _MAX_NAMED_FILES = 4
 # The files and folders that a user commits: what decides the results, and the results themselves.
-_COMMITTED_PATHS = ("params.yaml", "dvc.lock", "reports", "corpora", "src", "stages", "dvc.yaml")
+_COMMITTED_PATHS = (
+    "params.yaml",
+    "dvc.lock",
+    "reports",
+    "corpora",
+    "own",
+    "src",
+    "stages",
+    "dvc.yaml",
+)
 
 
 def run_stages() -> None:
