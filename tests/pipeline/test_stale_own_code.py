@@ -55,6 +55,17 @@ def test_an_edit_of_own_code_changes_the_training_of_its_row_only(project):
     assert changed == {"train@relative-own-1", "train@relative-other-1"}
 
 
+def test_the_plan_names_the_module_whose_code_has_changed(project):
+    """In params.yaml, the setting `model` is as it was."""
+    project.repro()
+    write_module(project.root, "relative", PLAIN_PARTS)
+
+    reasons = {planned.stage.name: planned.why for planned in planned_stages(project.root)}
+
+    assert reasons["train@relative-own-1"] == "the code of own.relative has changed"
+    assert "train@tiny-own-1" not in reasons
+
+
 @pytest.mark.parametrize(
     ("name", "module"),
     [

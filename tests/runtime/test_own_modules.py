@@ -1,10 +1,13 @@
 """Own code in the folder own/: which edits change its fingerprint, and how it is imported."""
 
+import json
+
 import pytest
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.own_code import (
     defined_names,
+    edited_modules,
     import_own,
     own_errors,
     own_fingerprint,
@@ -121,6 +124,33 @@ def test_modules_that_import_each_other_have_a_fingerprint(project):
     write_module(project, "helpers", "import own.relative\n\nsize = 3\n")
 
     assert len(own_fingerprint("own.relative", project)) == 64
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param({"own.a@NEW": {"max": 1}, "layer": "own.b@OLD"}, ["own.a"], id="a key"),
+        pytest.param({"own.a@OLD": {"max": 1}, "layer": "own.b@NEW"}, ["own.b"], id="a value"),
+        pytest.param(
+            {"own.a@NEW": {"max": 1}, "layer": "own.b@NEW"}, ["own.b", "own.a"], id="both"
+        ),
+        pytest.param({"own.a@OLD": {"max": 1}, "layer": "own.b@OLD"}, [], id="nothing"),
+        pytest.param({"own.a@NEW": {"max": 2}, "layer": "own.b@OLD"}, [], id="a setting, too"),
+        pytest.param({"own.a@OLD": {"max": 1}, "layer": "own.c@NEW"}, [], id="another module"),
+    ],
+)
+def test_edited_modules_are_named_if_nothing_but_their_code_differs(after, expected):
+    before = {"own.a@OLD": {"max": 1}, "layer": "own.b@OLD"}
+
+    found = edited_modules(with_digits(before), with_digits(after))
+
+    assert found == expected
+
+
+def with_digits(settings):
+    """Return settings with fingerprints in place of OLD and NEW."""
+    text = json.dumps(settings).replace("OLD", "0" * 16).replace("NEW", "1" * 16)
+    return json.loads(text)
 
 
 def test_an_imported_module_can_import_others_of_the_folder():

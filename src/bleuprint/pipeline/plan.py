@@ -19,6 +19,8 @@ from bleuprint.pipeline.graph import Stage, input_paths, load_stages, writer_by_
 from bleuprint.pipeline.resolve import resolved_content
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.own_code import edited_modules
+from bleuprint.runtime.wording import join_with_and
 from bleuprint.tracking.timings import (
     last_stage_seconds_with_any_seed,
     last_training_seconds,
@@ -115,7 +117,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
         UserError: There is a mistake in params.yaml or dvc.yaml, or a merge conflict in dvc.lock.
     """
     # The stages that DVC has recorded in dvc.lock have run before.
-    recorded = LockFile.read(root).blocks
+    lock = LockFile.read(root)
     # `make reproduce` begins with the stage resolve, which writes all settings to a file that the
     # other stages read. Here its content is only computed, and DVC compares the stages with that.
     settings = load_settings(root / "params.yaml")
@@ -133,9 +135,9 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
         inputs = inputs_by_stage[stage.name]
         earlier_stages = [writers[path] for path in inputs if path in writers]
         why: str | None
-        if stage.name in recorded:
+        if stage.name in lock.blocks:
             rewritten_inputs = {path for path in inputs if writers.get(path) in changed}
-            why = _reason_to_run(stage, status.get(stage.name, ()), rewritten_inputs)
+            why = _reason_to_run(stage, status.get(stage.name, ()), rewritten_inputs, lock)
             if why is None:
                 why = _reason_of_earlier_stage(earlier_stages, planned)
         elif stage.kind == "train" and _is_text_prepared(earlier_stages, planned):
@@ -149,7 +151,7 @@ def planned_stages(root: Path = Path()) -> list[PlannedStage]:
 
 
 def _reason_to_run(
-    stage: Stage, changes: Collection[Any], rewritten_inputs: Collection[str]
+    stage: Stage, changes: Collection[Any], rewritten_inputs: Collection[str], lock: LockFile
 ) -> str | None:
     """Return why a stage has to run, by the first change that counts; None if no change counts.
 
@@ -161,6 +163,7 @@ def _reason_to_run(
         changes: The changes that `dvc status` reports for the stage: texts such as "changed
             command", and mappings such as {"changed deps": {"data/raw/own": "modified"}}.
         rewritten_inputs: The inputs that earlier stages are going to write again.
+        lock: The dvc.lock of the project, with the settings with which the stage ran.
     """
     for change in changes:
         if not isinstance(change, Mapping):
@@ -170,7 +173,8 @@ def _reason_to_run(
                 # The path is reports/resolved.json. DVC reports the keys that have changed in it:
                 # {"systems.tiny.train": "modified"}.
                 first_key = next(iter(state))
-                return _describe_change(first_key)
+                value_before = lock.settings(stage.name).get(first_key)
+                return _describe_change(first_key, value_before, stage.parameters.get(first_key))
             if not _contains_any(path, rewritten_inputs):
                 return f"{path} has changed"
         for path, state in change.get("changed outs", {}).items():
@@ -248,20 +252,26 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
     return None
 
 
-def _describe_change(key: str) -> str:
+def _describe_change(key: str, before: Any, after: Any) -> str:
     """Return the sentence that a setting, the code of a stage, or a user's file has changed.
 
     Examples: `code.train` -> `its code has changed`; `inputs.own` -> `files of own in inputs/ have
-    changed`; `runs.tiny.own.train` -> `systems.tiny.own.train has changed`.
+    changed`; `runs.tiny.own.train` -> `systems.tiny.own.train has changed`. If a setting names own
+    code and only this code has changed: `the code of own.relative has changed`.
 
     Args:
         key: The key in reports/resolved.json: `code.STAGE` for the hash of a stage's code,
             `inputs.CORPUS` for the hashes of the user's own files, or a setting.
+        before: The value with which the stage ran.
+        after: The present value.
     """
     section, _, name = key.partition(".")
     if section == "code":
         return CODE_HAS_CHANGED
     if section == "inputs":
         return f"files of {name} in inputs/ have changed"
+    modules = edited_modules(before, after)
+    if modules:
+        return f"the code of {join_with_and(modules)} has changed"
     # The settings of a run, runs.SYSTEM.CORPUS, come from systems.SYSTEM in params.yaml.
     return f"{key.replace('runs.', 'systems.', 1)} has changed"

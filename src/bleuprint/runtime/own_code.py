@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib
 import inspect
+import json
 import re
 import sys
 import traceback
@@ -32,6 +33,8 @@ FOLDER = "own"
 # a module never have the same digits by chance.
 _DIGITS = 16
 _PINNED_NAME = re.compile(rf"({FOLDER}(?:\.[A-Za-z_]\w*)+)(?:@([0-9a-f]{{{_DIGITS}}}))?")
+# A pinned name in a text, such as settings as JSON.
+_NAME_IN_TEXT = re.compile(rf"\b({FOLDER}(?:\.\w+)+)@[0-9a-f]{{{_DIGITS}}}\b")
 # The modules that this process has imported, by name: the project and the pinned name of each.
 _IMPORTED: dict[str, str] = {}
 # Messages show so many characters of an error that own code raises.
@@ -139,6 +142,29 @@ def own_fingerprint(name: str, root: Path) -> str:
             sha256 = hashlib.sha256(read_bytes(file)).hexdigest()
         digest.update(f"{file.relative_to(root).as_posix()}\0{sha256}\n".encode())
     return digest.hexdigest()
+
+
+def edited_modules(before: Any, after: Any) -> list[str]:
+    """Return the modules whose code is all that differs between two versions of settings.
+
+    Args:
+        before: The settings as JSON values, with pinned names of modules.
+        after: The settings later.
+
+    Returns:
+        The names of the modules, such as `own.relative`; an empty list if another value differs,
+        or none.
+    """
+    text_before = json.dumps(before, sort_keys=True)
+    text_after = json.dumps(after, sort_keys=True)
+    # The names without their fingerprints.
+    if _NAME_IN_TEXT.sub(r"\1", text_before) != _NAME_IN_TEXT.sub(r"\1", text_after):
+        return []
+    names = dict[str, None]()
+    for match in _NAME_IN_TEXT.finditer(text_after):
+        if match[0] not in text_before:
+            names[match[1]] = None
+    return list(names)
 
 
 def import_own(value: str, root: Path | None = None) -> ModuleType:
