@@ -214,7 +214,9 @@ def test_all_stages_with_the_same_code_can_be_accepted_by_their_names(edited):
             "^train@tiny-own-1: train@tiny-other-1 ran with the same code",
             id="one of several stages with the same code",
         ),
-        pytest.param(["comet"], r"^comet: dvc\.lock records no run", id="stage without runs"),
+        pytest.param(
+            ["comet"], "^comet: this experiment has no stage of this kind", id="no such stage here"
+        ),
     ],
 )
 def test_an_acceptance_without_an_effect_is_refused(edited, names, message):
@@ -239,7 +241,7 @@ def test_a_stage_that_has_not_run_is_refused(edited):
     lock = LockFile.read(edited.root)
     edited.edit("dvc.lock", lock.blocks["train@tiny-own-1"], "")
 
-    with pytest.raises(UserError, match=r"^train@tiny-own-1: dvc\.lock records no run of it"):
+    with pytest.raises(UserError, match=r"^train@tiny-own-1: dvc\.lock records no run with"):
         accept(["train@tiny-own-1"], REASON, edited.root)
 
 

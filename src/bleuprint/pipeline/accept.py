@@ -248,6 +248,8 @@ class _ChosenStages:
                 f"{kind} runs after each acceptance in any case. Name the stages before the report"
             )
         stages_of_kind = [stage for stage in self._stages if stage.kind == kind]
+        if not stages_of_kind:
+            raise UserError(f"{name}: this experiment has no stage of this kind. Leave it out")
         if at_sign:
             known_names = [stage.name for stage in stages_of_kind]
             if name not in known_names:
@@ -259,7 +261,7 @@ class _ChosenStages:
                 recorded.append(self.recorded[stage.name])
         if not recorded:
             raise UserError(
-                f"{name}: dvc.lock records no run of it with the code of bleuprint, so there is "
+                f"{name}: dvc.lock records no run with a fingerprint of its code, so there is "
                 "nothing to keep. To run it: make reproduce"
             )
         return recorded
