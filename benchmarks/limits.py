@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bleuprint.dataset.batching import plan_epoch
 from bleuprint.dataset.bpe_learner import learn_merges
@@ -41,6 +42,23 @@ def main() -> None:
         measure_merges(arguments.words, arguments.merges)
 
 
+def random_lengths(pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw the lengths of sentence pairs, distributed as in typical texts.
+
+    Args:
+        pairs: The number of sentence pairs.
+
+    Returns:
+        The lengths of the source sentences, about 29 tokens, and of the targets, 5% longer.
+    """
+    generator = np.random.default_rng(1)
+    lengths = generator.lognormal(3.2, 0.6, pairs)
+    source_lengths = np.clip(lengths, 2, LONGEST_SENTENCE).astype(np.int64)
+    length_ratios = generator.normal(1.05, 0.15, pairs)
+    lengths = np.clip(source_lengths * length_ratios, 2, LONGEST_SENTENCE)
+    return source_lengths, lengths.astype(np.int64)
+
+
 def measure_plan(pairs: int) -> None:
     """Divide `pairs` sentence pairs of random lengths into batches, and print what that costs.
 
@@ -49,12 +67,7 @@ def measure_plan(pairs: int) -> None:
     Args:
         pairs: The number of sentence pairs.
     """
-    generator = np.random.default_rng(1)
-    lengths = generator.lognormal(3.2, 0.6, pairs)
-    source_lengths = np.clip(lengths, 2, LONGEST_SENTENCE).astype(np.int64)
-    length_ratios = generator.normal(1.05, 0.15, pairs)
-    lengths = np.clip(source_lengths * length_ratios, 2, LONGEST_SENTENCE)
-    target_lengths = lengths.astype(np.int64)
+    source_lengths, target_lengths = random_lengths(pairs)
 
     def plan() -> int:
         batches = plan_epoch(source_lengths, target_lengths, BATCH_TOKENS, 1, 1)
@@ -78,7 +91,7 @@ def measure_merges(words: int, merges: int) -> None:
     measure(learn, input_size=words, input_unit="words", output_unit="merges")
 
 
-def random_words(number: int) -> dict[str, int]:
+def random_words(number: int, seed: int = 1) -> dict[str, int]:
     """Return random words, each of two to five syllables, with the count of each in a text.
 
     Like in real text, some syllables are more frequent than others, and counts follow Zipf's law:
@@ -86,8 +99,9 @@ def random_words(number: int) -> dict[str, int]:
 
     Args:
         number: The number of words.
+        seed: The seed; another one gives other words.
     """
-    generator = random.Random(1)
+    generator = random.Random(seed)
     onsets = "bcdfghjklmnprstvwz"
     vowels = "aeiouy"
     codas = ("", "n", "r", "s", "t", "l")

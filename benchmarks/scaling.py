@@ -1,327 +1,281 @@
-"""Computes from small measurements what a large corpus or training would take.
+"""Measures every stage that reads a corpus, at a large size: CPU time, memory and disk.
 
-    python benchmarks/prepare.py --pairs 2000000 --workers 1 2 --no-plain | tail -1 > prepare.json
-    python benchmarks/scaling.py prepare.json
+    python benchmarks/scaling.py measure /scratch/scaling --pairs 10000000
+    python benchmarks/scaling.py measure /scratch/scaling --again split plan
+    python benchmarks/scaling.py table benchmarks/measured/scaling-1m.json
 
-prints the tables of docs/scaling.md, from the file and from the measured speed of a GPU below. How:
+The text is made up (made_up_text.py). `measure` writes it, runs the stages as `dvc repro` does, one
+process after the other, and saves what each took in FOLDER/scaling.json. The same command continues
+after an interruption with the stage that was interrupted; `--again` measures stages once more, and
+nothing else. `table` prints the table of docs/scaling.md. Beyond the stages of a corpus there are:
 
-- The CPU seconds of a stage grow with the bytes of the text. With several workers they take time by
-  Amdahl's law, whose parallel share comes from the runs of one and two workers.
-- For learn_vocabulary this covers the counting; learning the merges depends on the number of
-  different words, and is measured apart (benchmarks/limits.py).
-- Storage: six stages output the text, and a seventh outputs it as ids. DVC's cache
-  shares these files where it can make links; elsewhere it holds copies.
-- Training: operations are counted from the shapes (bleuprint.model.flops), and a GPU computes them
-  at a measured share of its peak. A batch of few tokens takes no less than the launches of its
-  kernels, and each GPU updates all weights. Gradients are summed in float32 after it: in a ring
-  over NVLink in a host of eight GPUs, and in a ring of hosts.
+- draw: split on the same text without published sets, which are then drawn from it
+- train: 20 updates of a small system by two processes on CPUs
+- plan: the plan of an epoch in 1, 2 and 4 processes, in bytes a pair (planned_epochs.py)
+
+The machine may do other work: CPU seconds are then the measure of time, and seconds on the clock
+are not. Memory and disk do not depend on it.
 """
 
 import argparse
 import json
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import torch
+from typing import Any
 
 from bleuprint.config.experiment import load_settings
-from bleuprint.config.system import Model, System
-from bleuprint.model.flops import training_flops
-from bleuprint.model.transformer import Transformer, count_parameters
+from bleuprint.config.paths import RESOLVED
+from bleuprint.runtime.json_files import write_json
+from made_up_text import FAULTS, MadeUpText
+from prepare import STAGES
+from stage_cost import StageCost, measure
 
 ROOT = Path(__file__).parent.parent
-CORES = 32
-# Multi30k's text as the benchmark writes it, and its ids with the joint vocabulary: bytes a pair.
-MEASURED_TEXT_BYTES = 150.5
-MEASURED_ID_BYTES = 99.4
-# How many stages have the whole text in their outputs.
-TEXT_STAGES = 6
-# An H200's dense bfloat16 FLOP/s and bytes of memory a second, by its data sheet.
-PEAK_FLOPS = 989.5e12
-MEMORY_BYTES_PER_SECOND = 4.8e12
-# The share of the peak that was measured with batches of 25,000 tokens, updates of the weights
-# included (benchmarks/measured/gpu-train-*.json).
-UTILIZATION = {"base": 0.256, "big": 0.395}
-# Seconds of the kernels of a batch, assumed: 1,500 of at least 2 microseconds.
-LAUNCH_SECONDS = 1500 * 2e-6
-# Bytes a second and direction of a GPU by NVLink, and of an adapter of 400 Gbit/s.
-NVLINK_BYTES_PER_SECOND = 450e9
-ADAPTER_BYTES_PER_SECOND = 50e9
-GPUS_PER_HOST = 8
-# Bytes that an update moves for a parameter: it reads the weight, the gradient and two moments, and
-# writes the weight, the moments and the weight's copy in bfloat16.
-UPDATE_BYTES = 4 * 4 + 3 * 4 + 2
-DOLLARS_PER_GPU_HOUR = 3.5  # an H200, assumed, November 2026
-VOCABULARY = 37_000
-SENTENCE_LENGTH = 30
-# Deduplication keeps this many bytes for each pair, and the process itself a gigabyte.
-DEDUP_BYTES_PER_PAIR = 7
-DEDUP_BASE_GIGABYTES = 1
+STATE = "scaling.json"
+HELD_OUT_PAIRS = 3000
+WORKERS = 2
+SEED = 1
+# The corpus whose sets are published, and the one whose sets are drawn.
+CORPUS = "published"
+DRAWN = "drawn"
+DRAW = "draw"
+TRAIN = "train"
+PLAN = "plan"
+SYSTEM = "tiny"
+# The folders in data/ that scripts write, if they are not called after the script.
+OUTPUT_FOLDERS = {
+    "download": "raw",
+    "tokenize_text": "tokens",
+    "learn_vocabulary": "bpe",
+    "binarize": "binary",
+}
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """What is assumed of a corpus.
-
-    Attributes:
-        name: Its name in the tables.
-        pairs: The number of sentence pairs.
-        text_bytes: Bytes of text per pair.
-        units: Units on each side of a pair.
-    """
-
-    name: str
-    pairs: float
-    text_bytes: float
-    units: float
-
-
-CORPORA = (
-    Corpus("WMT14 en-de", pairs=4.5e6, text_bytes=290, units=30),
-    Corpus("WMT14 en-fr", pairs=40.8e6, text_bytes=290, units=30),
-    Corpus("web, 300 million", pairs=300e6, text_bytes=290, units=30),
-)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What was measured of a stage.
-
-    Attributes:
-        name: The name of the stage.
-        cpu_seconds: CPU seconds per byte of text.
-        parallel_share: The share of them that workers divide among themselves.
-    """
-
-    name: str
-    cpu_seconds: float
-    parallel_share: float
-
-    def hours(self, corpus: Corpus, cores: int) -> float:
-        """Return the hours of the stage on a corpus, by Amdahl's law.
-
-        Args:
-            corpus: The corpus, which gives the number of pairs and bytes.
-            cores: The number of cores.
-        """
-        one_core_seconds = self.cpu_seconds * corpus.pairs * corpus.text_bytes
-        share_of_time = 1 - self.parallel_share + self.parallel_share / cores
-        return one_core_seconds / 3600 * share_of_time
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The GPUs of a training.
+class Step:
+    """One step of the measurement.
 
     Attributes:
         name: Its name in the table.
-        gpus: The number of GPUs.
-        adapters: Network adapters of each host.
+        command: The command.
+        outputs: The folders that it writes, which are removed before it runs.
+        processes: The number of processes that train.
     """
 
     name: str
-    gpus: int
-    adapters: int
-
-
-CLUSTERS = (
-    Cluster("1", gpus=1, adapters=1),
-    Cluster("8", gpus=8, adapters=1),
-    Cluster("64, an adapter a host", gpus=64, adapters=1),
-    Cluster("64, one a GPU", gpus=64, adapters=8),
-)
+    command: list[str]
+    outputs: tuple[str, ...] = ()
+    processes: int = 1
 
 
 def main() -> None:
-    """Print the tables."""
+    """Measure the stages, or print the table of what was measured."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "prepared",
-        type=Path,
-        nargs="?",
-        help="the last line that prepare.py prints; without it, only training is computed",
-    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    measuring = commands.add_parser("measure", help="measure all stages")
+    measuring.add_argument("folder", type=Path, help="a folder with room for 12 texts")
+    measuring.add_argument("--pairs", type=int, default=10_000_000)
+    measuring.add_argument("--again", nargs="+", default=[], help="stages to measure once more")
+    printing = commands.add_parser("table", help="print the table of measured stages")
+    printing.add_argument("state", type=Path, help="the scaling.json of a measurement")
     arguments = parser.parse_args()
-    if arguments.prepared is not None:
-        print_preparation(read_stages(arguments.prepared))
-    print_training()
+    if arguments.command == "measure":
+        measure_stages(arguments.folder, arguments.pairs, set(arguments.again))
+    else:
+        print_table(json.loads(arguments.state.read_text()))
 
 
-def read_stages(path: Path) -> list[Stage]:
-    """Read what benchmarks/prepare.py measured with one and with two workers.
-
-    From both times, Amdahl's law gives the share of a stage's work that runs in parallel.
+def measure_stages(folder: Path, pairs: int, again: set[str]) -> None:
+    """Measure the stages that have not been measured yet, and save the cost of each.
 
     Args:
-        path: The JSON file of the measurements.
+        folder: The folder of the text, the outputs and the measured costs.
+        pairs: The number of sentence pairs.
+        again: The names of the stages to measure, although they were measured before; empty for
+            all that were not.
+    """
+    state = read_state(folder, pairs)
+    for step in steps():
+        is_wanted = step.name in again if again else step.name not in state["steps"]
+        if not is_wanted:
+            continue
+        print(f"measuring {step.name}", flush=True)
+        for output in step.outputs:
+            shutil.rmtree(folder / output, ignore_errors=True)
+        prepare_inputs(step, folder)
+        cost = measure(step.command, folder, environment(step.processes), data=folder)
+        state["steps"][step.name] = {**asdict(cost), "commit": commit()}
+        write_json(folder / STATE, state)
+    if PLAN in again or (not again and PLAN not in state):
+        state[PLAN] = measure_plans(pairs)
+        write_json(folder / STATE, state)
+    print_table(state)
+
+
+def measure_plans(pairs: int) -> list[dict[str, Any]]:
+    """Measure the memory of the plan of an epoch in several processes, by planned_epochs.py.
+
+    Args:
+        pairs: The number of sentence pairs.
 
     Returns:
-        The stages, each with its seconds per byte of text.
+        What it prints for each number of processes.
     """
-    report = json.loads(path.read_text())
-    runs = report["runs"]
-    stages = []
-    for one_worker, two_workers in zip(runs["1 workers"], runs["2 workers"], strict=True):
-        if one_worker["what"] == "in all":
-            continue
-        # Amdahl's law for two workers, seconds_2 = seconds_1 * (1 - share / 2), solved for the
-        # share.
-        parallel_share = 2 * (1 - two_workers["seconds"] / one_worker["seconds"])
-        parallel_share = min(max(parallel_share, 0.0), 1.0)
-        seconds_per_pair = one_worker["seconds"] / report["pairs"]
-        seconds_per_byte = seconds_per_pair / MEASURED_TEXT_BYTES
-        stages.append(Stage(one_worker["what"], seconds_per_byte, parallel_share))
-    return stages
+    script = Path(__file__).with_name("planned_epochs.py")
+    command = [sys.executable, str(script), "--pairs", str(pairs)]
+    output = subprocess.check_output(command, env=environment(1), text=True)
+    return [json.loads(line) for line in output.splitlines()]
 
 
-def print_preparation(stages: list[Stage]) -> None:
-    """Print the estimated time of each stage on each corpus, then memory and storage.
+def read_state(folder: Path, pairs: int) -> dict[str, Any]:
+    """Return what was measured so far; write the text first if nothing was.
 
     Args:
-        stages: The stages that prepare a corpus.
+        folder: The folder of the text and of the measured costs.
+        pairs: The number of sentence pairs.
     """
-    names = [corpus.name for corpus in CORPORA]
-    print_row("stage", "parallel share", names)
-    print("|---|---:|", "---:|" * len(CORPORA), sep="")
-    for stage in stages:
-        minutes = [f"{60 * stage.hours(corpus, CORES):.1f} min" for corpus in CORPORA]
-        print_row(stage.name, f"{stage.parallel_share:.0%}", minutes)
-    for cores in (2, CORES):
-        hours = []
-        for corpus in CORPORA:
-            total = sum(stage.hours(corpus, cores) for stage in stages)
-            hours.append(f"{total:.1f} h")
-        print_row(f"in all, on {cores} cores", "", hours)
-    memory = []
-    storage = []
-    for corpus in CORPORA:
-        memory.append(DEDUP_BASE_GIGABYTES + DEDUP_BYTES_PER_PAIR * corpus.pairs / 1e9)
-        id_bytes = corpus.text_bytes * MEASURED_ID_BYTES / MEASURED_TEXT_BYTES
-        bytes_per_pair = TEXT_STAGES * corpus.text_bytes + id_bytes
-        storage.append(corpus.pairs * bytes_per_pair / 1e9)
-    print_row("deduplication's memory", "", [f"{size:.1f} GB" for size in memory])
-    print_row("storage of all stages", "", [f"{size:.0f} GB" for size in storage])
-    print_row("with a cache of copies", "", [f"{2 * size:.0f} GB" for size in storage])
-    print()
+    state_file = folder / STATE
+    if state_file.exists():
+        state: dict[str, Any] = json.loads(state_file.read_text())
+        if state["pairs"] != pairs:
+            sys.exit(f"{state_file} is of {state['pairs']} pairs. Choose another folder")
+        return state
+    inputs = folder / "inputs"
+    inputs.mkdir(parents=True, exist_ok=True)
+    text = MadeUpText(SEED)
+    text.write(inputs, "valid", HELD_OUT_PAIRS, has_faults=False)
+    text.write(inputs, "test", HELD_OUT_PAIRS, has_faults=False)
+    text.write(inputs, "train", pairs, has_faults=True)
+    shutil.copyfile(Path(__file__).with_suffix(".yaml"), folder / "params.yaml")
+    write_json(folder / RESOLVED, load_settings(folder / "params.yaml").resolved())
+    state = {
+        "pairs": pairs,
+        "faults": FAULTS,
+        "text_bytes": sum(path.stat().st_size for path in inputs.glob("train.*")),
+        "machine": f"{processor_name()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "workers": WORKERS,
+        "steps": {},
+    }
+    write_json(state_file, state)
+    return state
 
 
-def print_row(label: str, parallel_share: str, values: Sequence[str]) -> None:
-    """Print a row of the table of stages in Markdown.
+def steps() -> list[Step]:
+    """Return all steps, in the order in which they run."""
+    all_steps = [stage_step(stage) for stage in STAGES]
+    split_script = str(ROOT / "stages" / "split.py")
+    all_steps.append(Step(DRAW, [sys.executable, split_script, DRAWN], (f"data/split/{DRAWN}",)))
+    train_script = [sys.executable, str(ROOT / "stages" / "train.py")]
+    outputs = ("models", "results", "work/trainings")
+    all_steps.append(
+        Step(TRAIN, [*train_script, SYSTEM, CORPUS, str(SEED)], outputs, processes=WORKERS)
+    )
+    return all_steps
+
+
+def stage_step(stage: str) -> Step:
+    """Return the step that runs a stage of the published corpus.
 
     Args:
-        label: The first cell, the name of the stage.
-        parallel_share: The second cell.
-        values: The further cells.
+        stage: The name of the stage's script.
     """
-    print(f"| {label} | {parallel_share} |", " | ".join(values), "|")
+    command = [sys.executable, str(ROOT / "stages" / f"{stage}.py"), CORPUS]
+    folder = OUTPUT_FOLDERS.get(stage, stage)
+    return Step(stage.removesuffix("_text"), command, (f"data/{folder}/{CORPUS}",))
 
 
-def print_training() -> None:
-    """Print the estimated time and cost of the trainings in recipe table2, on several clusters."""
-    settings = load_settings(ROOT / "recipes" / "table2.yaml")
-    print("| training | GPUs | tokens each | computing, ms | summing, ms | hours | US$ |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    for name in UTILIZATION:
-        system = settings.system_settings(name)
-        updates = system.train.max_updates or 0
-        _, update_tokens = system.train.update_size
-        for cluster in CLUSTERS:
-            computing = computing_seconds(system, UTILIZATION[name], cluster)
-            summing = summing_seconds(system, cluster)
-            hours = updates * (computing + summing) / 3600
-            cost = cluster.gpus * DOLLARS_PER_GPU_HOUR * hours
-            columns = (
-                f"{name}, {updates:,} updates",
-                cluster.name,
-                f"{update_tokens / cluster.gpus:,.0f}",
-                f"{1e3 * computing:.1f}",
-                f"{1e3 * summing:.1f}",
-                f"{hours:.2f}",
-                f"{cost:.0f}",
-            )
-            print(f"| {' | '.join(columns)} |")
-    web = CORPORA[-1]
-    for name in UTILIZATION:
-        system = settings.system_settings(name)
-        _, update_tokens = system.train.update_size
-        flops_per_token = update_flops(system) / update_tokens
-        # The rule of thumb of scaling laws: six operations for each parameter and token.
-        six_n = 6 * parameter_count(system.model)
-        print(f"{name}: {flops_per_token / 1e6:.0f} MFLOPs a target token, 6 N = {six_n / 1e6:.0f}")
-        print(f"{flops_per_token * web.pairs * web.units:.1e} in one epoch over {web.name}")
+def prepare_inputs(step: Step, folder: Path) -> None:
+    """Prepare what a step reads apart from the outputs of the steps before it.
 
-
-def computing_seconds(system: System, utilization: float, cluster: Cluster) -> float:
-    """Return the seconds in which GPUs compute an update and change their weights.
-
-    The GPUs divide the computation of the gradients among themselves, but it cannot be faster than
-    the launches of its kernels. Each GPU then updates all weights.
+    `draw` reads the filtered text of the published corpus, and `train` the file of the stage fresh.
 
     Args:
-        system: The system.
-        utilization: The share of its peak FLOP/s that one GPU was measured to reach.
-        cluster: The GPUs.
+        step: The step that runs next.
+        folder: The folder of the measurement.
     """
-    weight_update = UPDATE_BYTES * parameter_count(system.model) / MEMORY_BYTES_PER_SECOND
-    # The time by the measured share includes the update of the weights, which is subtracted here.
-    one_gpu = update_flops(system) / (PEAK_FLOPS * utilization) - weight_update
-    return weight_update + max(LAUNCH_SECONDS, one_gpu / cluster.gpus)
+    if step.name == TRAIN:
+        script = str(ROOT / "stages" / "fresh.py")
+        command = [sys.executable, script, SYSTEM, str(SEED)]
+        subprocess.run(command, cwd=folder, env=environment(1), check=True)
+        # A training records the fingerprint of its code, which it looks for in the project.
+        for name in ("src", "stages"):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(ROOT / name)
+    if step.name != DRAW:
+        return
+    drawn = folder / "data" / "filter" / DRAWN
+    drawn.mkdir(parents=True, exist_ok=True)
+    for path in (folder / "data" / "filter" / CORPUS).glob("train.*"):
+        link = drawn / path.name
+        link.unlink(missing_ok=True)
+        link.hardlink_to(path)
 
 
-def summing_seconds(system: System, cluster: Cluster) -> float:
-    """Return the seconds in which the gradients are summed over all GPUs.
-
-    They are summed within each host, over NVLink, and then between the hosts, over the network.
+def environment(processes: int) -> dict[str, str]:
+    """Return the environment variables of a step.
 
     Args:
-        system: The system.
-        cluster: The GPUs.
+        processes: The number of processes that train.
     """
-    # 4 bytes for each number in float32.
-    gradient_bytes = 4 * parameter_count(system.model)
-    gpus_in_host = min(cluster.gpus, GPUS_PER_HOST)
-    hosts = math.ceil(cluster.gpus / GPUS_PER_HOST)
-    network = cluster.adapters * ADAPTER_BYTES_PER_SECOND
-    within_host = ring_bytes(gpus_in_host, gradient_bytes) / NVLINK_BYTES_PER_SECOND
-    between_hosts = ring_bytes(hosts, gradient_bytes) / network
-    return within_host + between_hosts
+    variables = {
+        **os.environ,
+        "BLEUPRINT_WORKERS": str(WORKERS),
+        "BLEUPRINT_PROCESSES": str(processes),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    variables.pop("DVC_ROOT", None)  # set if this runs inside a DVC stage
+    return variables
 
 
-def ring_bytes(members: int, message_bytes: float) -> float:
-    """Return the bytes that each member of a ring sends to sum a message of all members.
+def commit() -> str:
+    """Return the git commit of the measured code, with "+" if files differ from it."""
+    git = ["git", "-C", str(ROOT)]
+    revision = subprocess.check_output([*git, "rev-parse", "--short=8", "HEAD"], text=True)
+    changes = subprocess.check_output([*git, "status", "--porcelain", "-uno", "src"], text=True)
+    return revision.strip() + ("+" if changes else "")
+
+
+def processor_name() -> str:
+    """Return the name of the processor, as Linux lists it."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.processor()
+
+
+def print_table(state: dict[str, Any]) -> None:
+    """Print the measured cost of each stage in Markdown.
 
     Args:
-        members: The number of members.
-        message_bytes: The size of the message that each member has.
+        state: The content of scaling.json.
     """
-    return 2 * (members - 1) / members * message_bytes
-
-
-def parameter_count(model: Model) -> int:
-    """Count the parameters of a model, without memory for them.
-
-    Args:
-        model: The settings of the model.
-    """
-    with torch.device("meta"):
-        return count_parameters(Transformer(model, VOCABULARY, VOCABULARY))
-
-
-def update_flops(system: System) -> float:
-    """Return the FLOPs of an update whose sentences all have one length.
-
-    Args:
-        system: The system.
-    """
-    _, update_tokens = system.train.update_size
-    sentences = update_tokens / SENTENCE_LENGTH
-    flops = training_flops(system.model, VOCABULARY, SENTENCE_LENGTH, SENTENCE_LENGTH)
-    return sentences * flops
+    print("| stage | CPU, s | of these in workers | memory, MB | files, MB | files at most, MB |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, recorded in state["steps"].items():
+        fields = {key: value for key, value in recorded.items() if key != "commit"}
+        cost = StageCost(**fields)
+        parallel_share = 1 - cost.main_cpu_seconds / cost.cpu_seconds
+        columns = (
+            name,
+            f"{cost.cpu_seconds:,.0f}",
+            f"{max(parallel_share, 0):.0%}",
+            f"{cost.memory_bytes / 1e6:,.0f}",
+            f"{cost.disk_bytes / 1e6:,.0f}",
+            f"{cost.peak_disk_bytes / 1e6:,.0f}",
+        )
+        print(f"| {' | '.join(columns)} |")
+    for plan in state.get(PLAN, []):
+        print(f"{plan['processes']} processes, bytes a pair: {plan['bytes_per_pair']}")
 
 
 if __name__ == "__main__":
