@@ -302,6 +302,7 @@ def edit_json(path, **changes):
         pytest.param({"decoder_start_token_id": 0}, "decoder_start_token_id is 0", id="start"),
         pytest.param({"pad_token_id": 3, "decoder_start_token_id": 3}, "<pad> has", id="padding"),
         pytest.param({"d_model": "x"}, "field d_model", id="letters for a number"),
+        pytest.param({"d_model": 10**12}, "field d_model", id="a number too large"),
         pytest.param({"encoder_attention_heads": 5, "decoder_attention_heads": 5}, "heads", id="5"),
         pytest.param({"vocab_size": 99, "decoder_vocab_size": 99}, "has 99", id="vocabulary size"),
         pytest.param({"d_model": 16}, r"has the shape \[32, 32\]", id="other size of layers"),

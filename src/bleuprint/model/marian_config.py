@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from annotated_types import Ge
+from annotated_types import Ge, Interval
 
 from bleuprint.config.system import Dropout, Model
 from bleuprint.runtime.errors import UserError
@@ -38,7 +38,8 @@ _REQUIRED_VALUES: Mapping[str, Any] = {
     "static_position_embeddings": True,
 }
 
-_Size = Annotated[int, Ge(1)]
+# A larger size is a mistake in the file; no memory holds such a model.
+_Size = Annotated[int, Interval(ge=1, le=10_000_000)]
 _TokenId = Annotated[int, Ge(0)]
 
 
