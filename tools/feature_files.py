@@ -196,6 +196,10 @@ FEATURES = {
         modules=("runtime/own_code.py", "config/own_names.py", "model/own_parts.py"),
         names=("own_(code|parts?|positions|attention|models?)",),
     ),
+    "own metrics": Feature(
+        modules=("scoring/own_metrics.py",),
+        names=("own_(metrics?|keys)", "metric.own_module"),
+    ),
     "texts by name": Feature(
         modules=("config/named_texts.py", "config/sacrebleu_sets.py"),
         names=("sacrebleu_sets?", "opus", "huggingface", "names_of_texts"),

@@ -6,6 +6,7 @@ from bleuprint.config.experiment import load_settings
 from bleuprint.runtime.errors import UserErrors
 from bleuprint.runtime.own_code import pinned_name
 from own_code import PLAIN_PARTS, write_module
+from own_metrics import WORD_RECALL
 
 PARAMS = """\
 experiment: own-code
@@ -122,3 +123,82 @@ def test_a_mistake_names_line_and_setting(tmp_path, model, message):
     (line,) = error.value.lines
     assert "params.yaml:18: " in line
     assert message in line
+
+
+def load_metrics(root, metrics):
+    """Load a params.yaml with a list of metrics in its last line, 19."""
+    path = root / "params.yaml"
+    params = PARAMS.replace("{VALUE}", "{}")
+    path.write_text(f"{params}metrics: {metrics}\n", encoding="utf-8")
+    return load_settings(path)
+
+
+def test_a_metric_gets_its_fingerprint(tmp_path):
+    write_module(tmp_path, "recall", WORD_RECALL)
+
+    settings = load_metrics(tmp_path, "[own.recall]")
+
+    assert settings.metrics == (pinned_name("own.recall", tmp_path),)
+
+
+def test_without_own_metrics_the_list_of_metrics_is_empty(tmp_path):
+    """DVC compares the list, so it must exist."""
+    assert load(tmp_path, "d_ff: 64").resolved()["metrics"] == []
+
+
+def test_only_the_list_of_metrics_changes_when_a_metric_is_edited(tmp_path):
+    write_module(tmp_path, "recall", WORD_RECALL)
+    before = load_metrics(tmp_path, "[own.recall]").resolved()
+
+    write_module(tmp_path, "recall", WORD_RECALL.replace("set(", "list("))
+    after = load_metrics(tmp_path, "[own.recall]").resolved()
+
+    assert after.pop("metrics") != before.pop("metrics")
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        pytest.param(
+            "[own.recal]",
+            "metrics.0: own/recal.py: no such file; there are: own.plain, own.recall. Did you mean",
+            id="missing module",
+        ),
+        pytest.param(
+            "[own.recall, own.plain]",
+            "metrics.1: own/plain.py has no METRIC. Write METRIC = Metric(...)",
+            id="no metric",
+        ),
+        pytest.param(
+            "[own.recall, own.recall]", "metrics.1: own.recall is listed twice. Remove", id="twice"
+        ),
+        pytest.param(
+            "[bleu]",
+            "metrics.0: 'bleu' is not the name of a module in own/. Write own.NAME for "
+            "own/NAME.py. The built-in metrics, such as BLEU, are always computed",
+            id="built-in metric",
+        ),
+        pytest.param("[3]", "metrics.0: 3 is not the name of a module in own/", id="number"),
+        pytest.param("own.recall", "metrics: 'own.recall' is not a list", id="no list"),
+        pytest.param("{own.recall: {}}", "metrics: ", id="mapping"),
+    ],
+)
+def test_a_mistake_in_the_list_of_metrics_names_line_and_place(tmp_path, metrics, message):
+    write_module(tmp_path, "plain", PLAIN_PARTS)
+    write_module(tmp_path, "recall", WORD_RECALL)
+
+    with pytest.raises(UserErrors) as error:
+        load_metrics(tmp_path, metrics)
+
+    (line,) = error.value.lines
+    assert "params.yaml:19: " in line
+    assert message in line
+
+
+def test_a_metric_with_a_type_is_found(tmp_path):
+    """The module is not imported when params.yaml is read."""
+    module = WORD_RECALL.replace("METRIC =", "METRIC: Metric =")
+    write_module(tmp_path, "recall", module)
+
+    assert load_metrics(tmp_path, "[own.recall]").metrics

@@ -4,12 +4,14 @@ import subprocess
 
 import pytest
 
+import stand_ins
 from bleuprint.config.experiment import load_settings
 from bleuprint.pipeline import graph
 from bleuprint.pipeline.plan import planned_stages
 from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime import code
 from own_code import PLAIN_PARTS, own_code_example, write_module
+from own_metrics import exact_match_example
 
 ROW = "  relative: {like: tiny, model: {positions: own.relative}}\n"
 
@@ -115,3 +117,45 @@ def test_the_settings_of_a_resolved_project_name_the_code(project):
     write_resolved(project.root)
 
     assert f'"positions": "{pinned}"' in project.read("reports/resolved.json")
+
+
+@pytest.fixture
+def project_with_metric(own_project):
+    """Return a project whose stages have run with an own metric."""
+    write_module(own_project.root, "exact_match", exact_match_example())
+    params = own_project.read("params.yaml") + "metrics: [own.exact_match]\n"
+    own_project.write("params.yaml", params)
+    stand_ins.run(own_project)
+    return own_project
+
+
+def kinds_planned(project):
+    """Return the kinds of the planned stages, such as `score`."""
+    return {planned.stage.name.partition("@")[0] for planned in planned_stages(project.root)}
+
+
+def test_an_edit_of_a_metric_makes_only_scores_and_the_report_stale(project_with_metric):
+    assert kinds_planned(project_with_metric) == set()
+    module = exact_match_example().replace("translation == reference", "translation in reference")
+
+    write_module(project_with_metric.root, "exact_match", module)
+
+    assert kinds_planned(project_with_metric) == {"resolve", "score", "report"}
+
+
+def test_a_comment_in_a_metric_makes_nothing_stale(project_with_metric):
+    module = "# A comment\n" + exact_match_example()
+
+    write_module(project_with_metric.root, "exact_match", module)
+
+    assert not kinds_planned(project_with_metric) & {"score", "report"}
+
+
+def test_an_own_metric_belongs_to_no_training(own_project):
+    """Neither a new metric nor its edit changes what DVC compares of a training."""
+    before = trainings(own_project)
+    write_module(own_project.root, "exact_match", exact_match_example())
+    params = own_project.read("params.yaml") + "metrics: [own.exact_match]\n"
+    own_project.write("params.yaml", params)
+
+    assert trainings(own_project) == before

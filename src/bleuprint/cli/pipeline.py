@@ -89,6 +89,7 @@ def _refuse_unusable_settings(settings: Settings) -> None:
     # Two different works must not have the same BibTeX key.
     citations(settings)
     _check_models(settings)
+    _check_metrics(settings)
 
 
 def _check_models(settings: Settings) -> None:
@@ -103,6 +104,16 @@ def _check_models(settings: Settings) -> None:
         from bleuprint.training.dry_run import check_models
 
         check_models(systems)
+
+
+def _check_metrics(settings: Settings) -> None:
+    """Compute each metric that is not built in on a few lines; raise UserError if it is wrong."""
+    from bleuprint.scoring.metrics import own_metrics
+    from bleuprint.scoring.own_metrics import check_own_metric
+
+    first_pair = next(iter(settings.language_pairs().values()))
+    for metric in own_metrics(settings.metrics):
+        check_own_metric(metric, first_pair)
 
 
 def _notes_on_settings(settings: Settings) -> list[str]:

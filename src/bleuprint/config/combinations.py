@@ -1,10 +1,30 @@
 """Check systems and corpora in combination: each system on each corpus, and the names of runs."""
 
 from collections.abc import Collection, Mapping
+from typing import TypeVar
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.system import System
 from bleuprint.runtime.schema import SettingError
+
+T = TypeVar("T")
+
+
+def systems_on(
+    corpus: str, settings_by_system: Mapping[str, Mapping[str, T | None]]
+) -> dict[str, T]:
+    """Return the settings that systems have on a corpus, by system; others have none there.
+
+    Args:
+        corpus: The name of the corpus.
+        settings_by_system: The settings of each system by corpus; None where it is not trained.
+    """
+    systems = {}
+    for name, settings_by_corpus in settings_by_system.items():
+        settings = settings_by_corpus.get(corpus)
+        if settings is not None:
+            systems[name] = settings
+    return systems
 
 
 def check_systems_of_corpus(

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 from annotated_types import Interval, MaxLen, MinLen
 from pydantic import Strict
 
-from bleuprint.config.combinations import check_run_names, check_systems_of_corpus
+from bleuprint.config.combinations import check_run_names, check_systems_of_corpus, systems_on
 from bleuprint.config.comet import Comet
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES
@@ -53,6 +53,7 @@ _TOP_LEVEL_KEYS = (
     "corpora",
     "systems",
     "published",
+    "metrics",
     "synthetic",
     "comet",
     *LINKS,
@@ -123,18 +124,6 @@ def load_resolved_settings(root: Path = Path()) -> "Settings":
     return check_record(Settings, document, path, _RESOLVE)
 
 
-def _systems_on(
-    corpus: str, settings_by_system: Mapping[str, Mapping[str, T | None]]
-) -> dict[str, T]:
-    """Return the settings that systems have on a corpus, by system; others have none there."""
-    systems = {}
-    for name, settings_by_corpus in settings_by_system.items():
-        settings = settings_by_corpus.get(corpus)
-        if settings is not None:
-            systems[name] = settings
-    return systems
-
-
 @dataclass(frozen=True)
 class Settings:
     """The whole experiment.
@@ -148,6 +137,7 @@ class Settings:
         runs: The settings of trained systems by system and corpus; None where a system is not
             trained.
         published: Published scores, for comparison.
+        metrics: The metrics of own code, which are computed besides the built-in ones.
         synthetic: The training texts with one side that a system translates, by name.
         comet: The COMET model by its name, if there is one.
         external: The files of external systems by system and corpus; None without files.
@@ -159,6 +149,7 @@ class Settings:
     corpora: Annotated[dict[Name, Corpus], MinLen(1)]
     runs: Annotated[dict[Name, dict[str, System | None]], MinLen(1)]
     published: tuple[Published, ...] = ()
+    metrics: tuple[str, ...] = ()
     synthetic: dict[Name, SyntheticText] | None = None
     comet: Annotated[dict[Name, Comet], MaxLen(1)] | None = None
     external: dict[Name, dict[str, ExternalSystem | None]] = field(default_factory=dict)
@@ -323,11 +314,11 @@ class Settings:
 
     def trained_systems_on(self, corpus: str) -> dict[str, System]:
         """Return the settings of the systems that are trained on a corpus, by name."""
-        return _systems_on(corpus, self.runs)
+        return systems_on(corpus, self.runs)
 
     def external_systems_on(self, corpus: str) -> dict[str, ExternalSystem]:
         """Return the external systems with translations of a corpus's test sets, by name."""
-        return _systems_on(corpus, self.external)
+        return systems_on(corpus, self.external)
 
     def system_on(self, name: str, corpus: str) -> System:
         """Return the settings of a system on a corpus.

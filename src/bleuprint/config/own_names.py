@@ -1,8 +1,9 @@
-"""Settings that name the user's own code: parts of the model, and rules.
+"""Settings that name the user's own code: parts of the model, rules and metrics.
 
-`model: {positions: own.relative}` names a part of a model, `filter: {own.questions: {}}` a rule.
-When params.yaml is read, each name gets the fingerprint of its code (`pin_own_code`). A part is
-imported when a model is created (model/own_parts.py), a rule when its settings are read.
+`model: {positions: own.relative}` names a part of a model, `filter: {own.questions: {}}` a rule,
+`metrics: [own.exact_match]` a metric. When params.yaml is read, each name gets the fingerprint of
+its code (`pin_own_code`). A part is imported when a model is created (model/own_parts.py), a rule
+when its settings are read, and a metric when translations are scored (scoring/own_metrics.py).
 """
 
 from collections.abc import Mapping
@@ -10,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.own_code import defined_names, is_own_name, module_file, pinned_name
+from bleuprint.runtime.own_code import (
+    defined_names,
+    is_own_name,
+    module_file,
+    module_name,
+    pinned_name,
+)
 from bleuprint.runtime.schema import SettingError
-from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
+from bleuprint.runtime.yaml_tree import LocatedList, LocatedMapping, as_mapping
 
 # The settings below `model` that name a module of own code, with the classes for which the module
 # is searched. It needs at least one of them.
@@ -24,6 +31,9 @@ PART_CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 # The settings of a corpus, and of parts of it, whose keys are rules.
 _RULE_SETTINGS = ("clean", "filter")
+# The top-level setting that lists modules with metrics, and the name that each of them defines.
+_METRICS_SETTING = "metrics"
+METRIC_VARIABLE = "METRIC"
 
 
 def named_parts(model: Any) -> dict[str, str]:
@@ -53,7 +63,8 @@ def check_part_name(setting: str, value: str) -> None:
 def pin_own_code(entries: LocatedMapping, root: Path) -> tuple[LocatedMapping, list[UserError]]:
     """Add to the name of each module of own code its fingerprint: `own.relative@01...`.
 
-    The names are values of settings of a model, and keys of cleaning and filtering rules.
+    The names are values of settings of a model, keys of cleaning and filtering rules, and items of
+    the list of metrics.
 
     Args:
         entries: The content of params.yaml, with the settings of each system on each corpus in
@@ -70,7 +81,55 @@ def pin_own_code(entries: LocatedMapping, root: Path) -> tuple[LocatedMapping, l
         if isinstance(value, LocatedMapping):
             location = entries.locations[section]
             entries = entries.with_value(section, pin(value, root, errors), location)
+    metrics = entries.get(_METRICS_SETTING)
+    if isinstance(metrics, LocatedList):
+        pinned_metrics = _pin_metrics(metrics, root, errors)
+        location = entries.locations[_METRICS_SETTING]
+        entries = entries.with_value(_METRICS_SETTING, pinned_metrics, location)
     return entries, errors
+
+
+def _pin_metrics(names: LocatedList, root: Path, errors: list[UserError]) -> list[str]:
+    """Return the names of the modules with metrics, each with its fingerprint.
+
+    Args:
+        names: The names in params.yaml.
+        root: The project's root, with the folder own/.
+        errors: A list to which an error is added for each name that cannot be used.
+    """
+    pinned_names: list[str] = []
+    for position, name in enumerate(names):
+        try:
+            pinned = _pin_metric(name, root)
+            if pinned in pinned_names:
+                raise UserError(f"{name} is listed twice. Remove one of them")
+        except UserError as error:
+            errors.append(names.locations[position].error(str(error)))
+        else:
+            pinned_names.append(pinned)
+    return pinned_names
+
+
+def _pin_metric(name: Any, root: Path) -> str:
+    """Return the name of a module with a metric, with its fingerprint.
+
+    Args:
+        name: The name in params.yaml.
+        root: The project's root, with the folder own/.
+
+    Raises:
+        UserError: It is not the name of a module in own/, or the module defines no metric.
+    """
+    if not is_own_name(name):
+        raise UserError(
+            f"{name!r} is not the name of a module in own/. Write own.NAME for own/NAME.py. The "
+            "built-in metrics, such as BLEU, are always computed"
+        )
+    pinned = pinned_name(name, root)
+    if METRIC_VARIABLE not in defined_names(module_name(name), root):
+        file = module_file(module_name(name), root).relative_to(root)
+        raise UserError(f"{file} has no {METRIC_VARIABLE}. Write {METRIC_VARIABLE} = Metric(...)")
+    return pinned
 
 
 def _pin_runs(runs: LocatedMapping, root: Path, errors: list[UserError]) -> LocatedMapping:

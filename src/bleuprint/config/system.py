@@ -24,8 +24,7 @@ Width = Annotated[int, Interval(ge=1, le=1_000_000)]
 Tokens = Annotated[int, Interval(ge=1, le=10**9)]
 # The largest beam that params.yaml and --beam accept.
 MAX_BEAM = 1000
-# The settings that do not change the number or the shape of a model's weights. In these, a model
-# may differ from the model whose weights it starts from.
+# The settings in which a model may differ from the model whose weights it starts from.
 _SETTINGS_WITHOUT_WEIGHTS = {"dropout", "layer_drop", "init", "max_positions"}
 
 
@@ -148,6 +147,11 @@ class Model:
     def is_built_in(self) -> bool:
         """Whether all parts of the model are those of this package."""
         return not self.own_parts
+
+    @property
+    def replaced_parts(self) -> list[str]:
+        """The parts that are not built in, as messages name them: `model.layer own.plain@01...`."""
+        return [f"model.{setting} {module}" for setting, module in self.own_parts.items()]
 
     @property
     def needs_padded_batches(self) -> bool:
@@ -287,15 +291,11 @@ class Train:
         return "sentences_per_update", self.sentences_per_update
 
     def update_limit(self, target_tokens: int, sentence_pairs: int) -> int | None:
-        """Return the largest number of updates that the training can reach.
+        """Return the largest number of updates; None if only `patience` ends the training.
 
         Args:
             target_tokens: The number of target tokens of the training text.
             sentence_pairs: The number of sentence pairs of the training text.
-
-        Returns:
-            The smaller of `max_updates` and the updates in `max_epochs`; None if only `patience`
-            ends the training.
         """
         if self.max_epochs is None:
             return self.max_updates

@@ -77,10 +77,10 @@ def _check_shape(settings: Settings) -> None:
     Raises:
         UserError: The sizes of the heads, the activation function or own code are not supported.
     """
-    for setting, name in settings.own_parts.items():
+    if not settings.is_built_in:
         raise UserError(
-            f"CTranslate2 does not support model.{setting} {name}. To translate with own code: "
-            "bleuprint translate"
+            f"CTranslate2 does not support {settings.replaced_parts[0]}. To translate with own "
+            "code: bleuprint translate"
         )
     key_size = settings.d_k * settings.heads
     value_size = settings.d_v * settings.heads

@@ -24,6 +24,7 @@ from bleuprint.report.score_frame import (
     score_rows,
     select_metric,
 )
+from bleuprint.report.score_tables import measured_scores
 from bleuprint.report.score_texts import is_significant
 from bleuprint.report.tasks import task_names
 from bleuprint.report.training_costs import one_row_per_training, trained_runs
@@ -32,7 +33,7 @@ from bleuprint.runtime.wording import counted, join_with_and
 from bleuprint.scoring import bleu_ceiling
 from bleuprint.scoring.file_warnings import WARNING
 from bleuprint.scoring.human_agreement import AGREEMENT_NOTE
-from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
+from bleuprint.scoring.metrics import METRICS
 from bleuprint.scoring.minimum_for_test import (
     MIN_MATCHED_4_GRAMS,
     MIN_SENTENCES,
@@ -61,7 +62,7 @@ def all_notes(records: Records, root: Path | None = None) -> list[str]:
     ]
     lines += legend_notes(records)
     scores = score_frame(records)
-    scores_of_all_lines = scores[(scores.group == "") & scores.metric.isin(SCORE_KEYS)]
+    scores_of_all_lines = scores[(scores.group == "") & scores.metric.isin(measured_scores(scores))]
     if scores_of_all_lines.agreement.notna().any():
         lines.append(AGREEMENT_NOTE)
     lines += _shared_test_set_notes(records.runs)
@@ -384,7 +385,7 @@ def signature_notes(records: Records) -> Iterator[str]:
         records: The results of the experiment, as results.json stores them.
     """
     scores = score_frame(records)
-    is_score = scores.metric.isin([*SCORE_KEYS, "dbleu"])
+    is_score = scores.metric.isin([*measured_scores(scores), "dbleu"])
     signed_scores = scores[(scores.signature != "") & is_score]
     targets = signed_scores.groupby(["metric", "signature"], sort=False).target.unique()
     for (metric, signature), target_languages in targets.items():

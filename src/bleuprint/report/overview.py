@@ -13,7 +13,7 @@ from bleuprint.report.table import Row, Table, stack_tables
 from bleuprint.report.terminal import height, wrap
 from bleuprint.runtime.wording import counted
 from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN, AGREEMENT_DEFINITION
-from bleuprint.scoring.metrics import ON_SCREEN
+from bleuprint.scoring.metrics import ON_SCREEN, own_keys
 
 # The number of lines of a screen.
 SCREEN_LINES = 40
@@ -67,7 +67,8 @@ def one_screen(records: Records, closing_lines: Sequence[str] = ()) -> Parts:
     closing += map(wrap, closing_lines)
     lines_left = SCREEN_LINES - height(closing)
     scores = score_frame(records)
-    score_table = stack_tables(tables_by_test_set(scores, ON_SCREEN))
+    metrics_on_screen = [*ON_SCREEN, *own_keys(scores.metric)]
+    score_table = stack_tables(tables_by_test_set(scores, metrics_on_screen))
     cost_table = costs_table(scores, _COSTS_ON_SCREEN)
     legend_lines = ["", *map(wrap, notes.legend_notes(records))]
     explanations = [*legend_lines, *_further_explanations(records, score_table)]

@@ -15,7 +15,7 @@ from bleuprint.report.score_frame import (
     score_rows,
     select_metric,
 )
-from bleuprint.report.score_tables import SYSTEM_COLUMN, TableBuilder
+from bleuprint.report.score_tables import SYSTEM_COLUMN, TableBuilder, measured_scores
 from bleuprint.report.table import Cell, Column, Table, stack_tables
 from bleuprint.scoring.breakdown import (
     COUNT_BUCKETS,
@@ -24,7 +24,7 @@ from bleuprint.scoring.breakdown import (
     LENGTH_GROUP,
     WORD_ACCURACY,
 )
-from bleuprint.scoring.metrics import ERROR_KEYS, METRICS, SCORE_KEYS
+from bleuprint.scoring.metrics import ERROR_KEYS, METRICS
 from bleuprint.scoring.output_errors import ANY_ERROR
 from bleuprint.scoring.reference_loss import LOSSES
 
@@ -202,7 +202,7 @@ def document_table(scores: pd.DataFrame) -> Table | None:
     None if it is not known for any test set where its documents begin.
     """
     columns = []
-    for key in ("dbleu", *SCORE_KEYS):
+    for key in ("dbleu", *measured_scores(scores)):
         columns.append(PivotColumn(METRICS[key].label, key, DOCUMENT_GROUP))
     return pivot_table(scores, columns, marked_score_text, unit="documents")
 

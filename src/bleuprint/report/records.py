@@ -22,7 +22,7 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
-from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.metrics import METRICS, own_keys, own_metrics
 
 _REMEDY = "Run: make reproduce. If that runs nothing, run: dvc repro --force --single-item report"
 
@@ -40,8 +40,9 @@ def collect(settings: Settings, root: Path = Path()) -> Records:
 
     Raises:
         UserError: A run has no results yet, or its files do not belong together; the message names
-            the run and the file.
+            the run and the file. Or a metric of own code has changed since the settings were read.
     """
+    own_metrics(settings.metrics)  # This raises an error if a module has changed meanwhile.
     results_by_run = {}
     for run in all_runs(settings):
         results_by_run[run] = Results.open(settings, run, root).check()
@@ -249,8 +250,8 @@ def check_settings(records: Records, settings: Settings, path: Path, remedy: str
 def _have_settings(records: Records, settings: Settings) -> bool:
     """Return whether results were computed with these settings.
 
-    Three things must be equal: the list of runs, the models of neural metrics such as COMET, and
-    for each run the hash of all settings that can change its results.
+    Four things must be equal: the list of runs, the models of neural metrics such as COMET, the
+    metrics of own code, and for each run the hash of all settings that can change its results.
 
     Args:
         records: The results, as results.json stores them.
@@ -262,6 +263,10 @@ def _have_settings(records: Records, settings: Settings) -> bool:
     if runs != all_runs(settings):
         return False
     if not _have_metric_models(records, settings):
+        return False
+    # The signature of such a metric is the name of its module, with the fingerprint of its code.
+    is_own = records.metrics.metric.isin(own_keys(records.metrics.metric))
+    if set(records.metrics.signature[is_own]) != set(settings.metrics):
         return False
     current_hashes = [settings_sha256(settings, run) for run in runs]
     return current_hashes == list(rows.settings_sha256)

@@ -21,7 +21,7 @@ from bleuprint.report.score_frame import (
 )
 from bleuprint.report.table import Cell, Column, Row, Table
 from bleuprint.scoring.human_agreement import AGREEMENT_COLUMN
-from bleuprint.scoring.metrics import METRICS, SCORE_KEYS
+from bleuprint.scoring.metrics import METRICS, SCORE_KEYS, own_keys
 
 # The head of the column of published BLEU that is computed in a way that is not implemented here.
 OTHER_BLEU_LABEL = "BLEU (other variants)"
@@ -162,7 +162,8 @@ def wide_bleu_table(scores: pd.DataFrame) -> Table:
 def measured_scores(scores: pd.DataFrame) -> list[str]:
     """Return the keys of the metrics that were measured and have a table, BLEU first."""
     measured = set(scores.metric)
-    return [key for key in SCORE_KEYS if key in measured]
+    built_in = [key for key in SCORE_KEYS if key in measured]
+    return [*built_in, *own_keys(scores.metric)]
 
 
 def best_row_names(scores: pd.DataFrame, metric: str, ordered_as: str | None = None) -> set[str]:

@@ -21,6 +21,7 @@ from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.regular_files import read_bytes, sha256_of
 from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet_metric import COMET_METRIC
+from bleuprint.scoring.metric import MILLIONTHS
 from bleuprint.scoring.record import SetScores
 from bleuprint.scoring.significance import evaluate_metric
 from bleuprint.scoring.translated_files import TranslatedFiles, files_of_test_sets
@@ -153,7 +154,7 @@ def _score_files(settings: Settings, files: Mapping[str, TranslatedFiles]) -> di
     for (test, test_files), line_scores in zip(files.items(), predicted["scores"], strict=True):
         # The statistics of a line are whole numbers whose sums give the value of the metric. For
         # COMET, they are the score in millionths and 1, so that the value is the mean score.
-        line_counts = [(round(10**6 * score), 1) for score in line_scores]
+        line_counts = [(round(MILLIONTHS * score), 1) for score in line_scores]
         statistics = np.array(line_counts, dtype=np.float64)
         scores[test] = {
             "lines": len(line_scores),

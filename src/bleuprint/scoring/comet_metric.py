@@ -2,12 +2,15 @@
 
 import math
 
-from bleuprint.scoring.metric import Agreement, Floats, Metric, counted_elsewhere
+from bleuprint.scoring.metric import (
+    Agreement,
+    Metric,
+    counted_elsewhere,
+    mean_of_millionths,
+)
 
 # The part of a signature, from 0, that names the model: Python3.11|Comet2.2.7|fp32|NAME|r1.
 _MODEL_PART = 3
-# A line's score is counted in millionths.
-_MILLIONTHS = 10**6
 
 
 def _model_of(signature: str) -> str:
@@ -22,29 +25,12 @@ def _model_of(signature: str) -> str:
     return parts[_MODEL_PART]
 
 
-def _mean_score(sums: Floats) -> Floats:
-    """Compute the mean COMET score of the lines, in percent as papers show it.
-
-    Args:
-        sums: A row for each group of lines, with two numbers: the sum of the scores in millionths,
-            and the number of lines.
-
-    Returns:
-        The mean for each row; a perfect translation has about 100.
-    """
-    score_millionths = sums[:, 0]
-    lines = sums[:, 1]
-    # Divided by 1,000,000, the mean would be about 1. Divided by 10,000, it is in percent.
-    means: Floats = score_millionths / lines / (_MILLIONTHS // 100)
-    return means
-
-
-# The statistics of a line are its score in millionths, and 1.
+# The statistics of a line are its score in millionths, and 1. A perfect translation has about 100.
 COMET_METRIC = Metric(
     key="comet",
     label="COMET",
     statistics=counted_elsewhere,
-    value=_mean_score,
+    value=mean_of_millionths,
     about=(
         "The mean of COMET's scores of the lines, multiplied by 100, by a trained model that "
         "compares source, translation and reference. Scores of other models, or of other versions "

@@ -18,6 +18,8 @@ from bleuprint.corpus.test_sets import SetDescription
 
 # Values are rounded to this many decimal places.
 DIGITS = 6
+# A score of a line, such as 0.83, is counted in millionths, since counts are whole numbers.
+MILLIONTHS = 10**6
 # The stage that computes a metric unless the metric names another one.
 SCORE = "score"
 
@@ -89,11 +91,11 @@ class Metric:
     """A metric of translations.
 
     Attributes:
-        key: Its name in results.
         label: Its name in tables.
         statistics: Counts whole numbers on each line of a test set: a row of them for each line;
             None if the metric does not apply.
         value: Computes the value of each row of sums of these counts.
+        key: Its name in results. A metric of own code gets the name of its module.
         about: A sentence or two below its table.
         signature: Returns how the metric was computed.
         kind: A score has a table, an interval, tests, and intervals by document; errors share a
@@ -112,12 +114,14 @@ class Metric:
         is_beside_bleu: Whether the HTML report shows it in the table of BLEU, and says where it
             contradicts BLEU.
         is_on_screen: Whether `bleuprint table` shows it without --all.
+        own_module: For a metric in own/, the name of its module with the fingerprint of the code;
+            empty for built-in metrics. The metric's import sets it.
     """
 
-    key: str
     label: str
     statistics: Callable[[TranslatedSet], Any]
     value: Callable[[Any], Sequence[float] | Floats]
+    key: str = ""
     about: str = ""
     signature: Callable[[TranslatedSet], str] = _empty_text
     kind: Literal["score", "error", "variant", "figure"] = "score"
@@ -132,6 +136,7 @@ class Metric:
     agreement: Mapping[str, Agreement] = field(default_factory=dict)
     is_beside_bleu: bool = False
     is_on_screen: bool = False
+    own_module: str = ""
 
     def agreement_of(self, signature: str) -> Agreement | None:
         """Return the human agreement of scores with a signature; None if it is not known."""
@@ -194,6 +199,23 @@ def percentage(sums: Any) -> Floats:
     counted_lines = table[:, 1]
     # At least 1, so that a group without lines gives 0 / 1 instead of 0 / 0.
     return np.asarray(100 * lines_with_property / np.maximum(counted_lines, 1))
+
+
+def mean_of_millionths(sums: Any) -> Floats:
+    """Compute the mean score of the lines in percent, for groups of lines.
+
+    Args:
+        sums: A row for each group, with two numbers: the sum of the scores in millionths, and the
+            number of lines.
+
+    Returns:
+        The mean for each group: 100 if each line has the score 1.
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    score_millionths = table[:, 0]
+    lines = table[:, 1]
+    # Divided by 1,000,000, the mean would be about 1. Divided by 10,000, it is in percent.
+    return np.asarray(score_millionths / lines / (MILLIONTHS // 100))
 
 
 class MetricValue(TypedDict):

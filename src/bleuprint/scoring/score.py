@@ -3,7 +3,7 @@
 `score_run` is the stage. metrics.py lists the metrics, and record.py defines the file of scores.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from bleuprint.runtime.regular_files import sha256_of
 from bleuprint.scoring.breakdown import by_length, by_training_count
 from bleuprint.scoring.file_warnings import file_warnings
 from bleuprint.scoring.metric import Floats, Metric, MetricValue, TranslatedSet
-from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.metrics import METRICS, own_metrics
 from bleuprint.scoring.minimum_for_test import matched_4_grams_if_few
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 from bleuprint.scoring.reference_loss import loss_metrics
@@ -49,9 +49,11 @@ def score_run(
         What is written, by the name of the test set.
 
     Raises:
-        UserError: Translations are missing, damaged, or not parallel to the test set.
+        UserError: Translations are missing, damaged, or not parallel to the test set; or a metric
+            of own code cannot be used.
     """
     settings.check_scored(system, corpus, seed)
+    further_metrics = own_metrics(settings.metrics)
     run = Run(system, corpus, seed)
     results = root / run.results_folder
     # When a model translates, it records two things for each test set: the loss of the references,
@@ -75,6 +77,7 @@ def score_run(
             loss=losses.get(test),
             cut=cut_lines.get(test, ()),
             copied_file=settings.copied_file(system, corpus, test),
+            further_metrics=further_metrics,
         )
     write_json(results / SCORES_FILE, scores)
     return scores
@@ -89,6 +92,7 @@ def score_files(
     loss: ReferenceLoss | None,
     cut: Collection[int] = (),
     copied_file: str | None = None,
+    further_metrics: Sequence[Metric] = (),
 ) -> SetScores:
     """Score one file of translations in all metrics.
 
@@ -106,15 +110,17 @@ def score_files(
         cut: The lines, from 1, whose translations ended at the maximum length of an output.
         copied_file: The file that the translations were copied from; None for a system that was
             trained here.
+        further_metrics: The metrics that are not built in.
 
     Returns:
         The values of all metrics, with the hashes of the files.
 
     Raises:
-        UserError: Sources, references and translations differ in their number of lines.
+        UserError: Sources, references and translations differ in their number of lines; or a
+            metric of own code fails.
     """
     test_set = _read_test_set(sources, references, hypotheses, corpus, description, cut)
-    metrics = score_test_set(test_set, loss)
+    metrics = score_test_set(test_set, loss, further_metrics)
     if copied_file is not None:
         warnings = file_warnings(test_set.hypotheses, test_set.sources, test_set.references, corpus)
         for warning in warnings:
@@ -181,7 +187,11 @@ def _read_test_set(
     )
 
 
-def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -> list[MetricValue]:
+def score_test_set(
+    test_set: TranslatedSet,
+    loss: ReferenceLoss | None = None,
+    further_metrics: Sequence[Metric] = (),
+) -> list[MetricValue]:
     """Compute all metrics of the translations of a test set.
 
     Each metric is computed over all lines, and scores also with documents as units. BLEU is also
@@ -190,9 +200,10 @@ def score_test_set(test_set: TranslatedSet, loss: ReferenceLoss | None = None) -
     Args:
         test_set: The test set with its translations.
         loss: The loss of the references under the model; None if no model was trained here.
+        further_metrics: The metrics that are not built in.
     """
     values: list[MetricValue] = []
-    for metric in METRICS.values():
+    for metric in [*METRICS.values(), *further_metrics]:
         statistics = metric.count(test_set)
         if statistics is None:
             # The metric does not apply to this test set.

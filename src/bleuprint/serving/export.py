@@ -160,6 +160,7 @@ def render_readme(
     scores: Mapping[str, Any] = {}
     if results:
         scores, _ = results.checked_scores()
+    metrics = [METRICS[name] for name in (*SCORE_KEYS, *settings.metrics)]
     return _TEMPLATES.get_template(template).render(
         run=run,
         corpus=corpus,
@@ -169,7 +170,7 @@ def render_readme(
         decode=settings.system_on(run.system, run.corpus).decode,
         licenses=licenses,
         results=results,
-        labels={key: METRICS[key].label for key in SCORE_KEYS},
+        labels={metric.key: metric.label for metric in metrics},
         scores=scores,
         weights=sha256_of(run.models_folder / "averaged" / "model.safetensors"),
     )
