@@ -125,6 +125,16 @@ def test_a_rule_that_drops_pairs_of_one_part_runs_the_stages_of_the_corpus(proje
     assert lines_of(project, "data/clean/own/part-b/train.en") == 99
 
 
+def test_a_rule_of_the_corpus_runs_the_filters_of_its_parts(project):
+    """No pair has such a ratio of lengths, so the text of each part stays."""
+    project.edit("params.yaml", "length_ratio: {max: 3.0}", "length_ratio: {max: 2.9}")
+
+    stages = prepare(project)
+
+    filters_of_parts = {f"filter_part@own-{part}" for part in "abc"}
+    assert set(stages) == filters_of_parts | of_corpus("filter")
+
+
 def test_a_rule_that_drops_all_pairs_of_a_part_is_named(project):
     set_texts(project, a=", filter: {long_word: {max: 1}}", b="", c="")
 
