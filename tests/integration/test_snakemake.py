@@ -115,7 +115,7 @@ def run_with_an_input_from_the_future(clean, tmp_path_factory):
     project = clean.copy(tmp_path_factory.mktemp("future") / "project")
     one_hour_ahead = time.time() + 3600
     os.utime(project.root / "inputs/a.en", (one_hour_ahead, one_hour_ahead))
-    output = project.snakemake("data/clean/own", status=1)
+    output = project.snakemake("data/clean/own/together", status=1)
     return project, output
 
 

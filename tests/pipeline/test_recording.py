@@ -17,8 +17,9 @@ from bleuprint.runtime.errors import UserError
 class FinishedStages:
     """A project in which Snakemake has finished two stages, which have marks.
 
-    The stage clean reads data/raw/own and writes data/clean/own. The stage dedup, which comes next,
-    reads this and writes data/dedup/own. All files were written where the clock was an hour ahead.
+    The stage clean reads data/raw/own and writes data/clean/own/together. The stage dedup, which
+    comes next, reads data/clean/own and writes data/dedup/own. All files were written where the
+    clock was an hour ahead.
 
     Attributes:
         root: The project's folder.
@@ -76,7 +77,7 @@ def test_marks_are_valid_while_nothing_changes(finished):
     ("file", "still_valid"),
     [
         pytest.param("data/raw/own/given/train/a.en", ["dedup@own"], id="an input of clean"),
-        pytest.param("data/clean/own/train/a.en", ["clean@own"], id="an input of dedup"),
+        pytest.param("data/clean/own/together/train/a.en", ["clean@own"], id="an input of dedup"),
         pytest.param(
             "data/dedup/own/train/a.en", ["clean@own", "dedup@own"], id="an output of dedup"
         ),
@@ -100,7 +101,7 @@ def test_another_modification_time_of_an_input_invalidates_the_mark_of_its_stage
 
 def test_a_new_file_in_an_input_folder_invalidates_the_mark_of_its_stage(finished):
     """The stage dedup reads the folder data/clean/own."""
-    (finished.root / "data/clean/own/train/a.de").touch()
+    (finished.root / "data/clean/own/together/train/a.de").touch()
 
     assert finished.stages_with_valid_mark() == ["clean@own"]
 
@@ -110,7 +111,7 @@ def test_a_mark_is_valid_again_after_the_new_file_in_the_input_folder_is_deleted
 
     The stages clean and dedup have marks. The stage dedup reads the folder data/clean/own.
     """
-    new_file = finished.root / "data/clean/own/train/a.de"
+    new_file = finished.root / "data/clean/own/together/train/a.de"
     new_file.touch()
 
     new_file.unlink()
@@ -123,7 +124,7 @@ def test_another_size_of_an_input_invalidates_the_mark_although_its_time_is_the_
 
     The stages clean and dedup have marks. The stage dedup reads the folder data/clean/own.
     """
-    file = finished.root / "data/clean/own/train/a.en"
+    file = finished.root / "data/clean/own/together/train/a.en"
     old_times = file.stat()
 
     file.write_text("another two\nlines\n")
@@ -134,13 +135,13 @@ def test_another_size_of_an_input_invalidates_the_mark_although_its_time_is_the_
 
 def test_deleting_an_input_invalidates_the_mark_of_its_stage(finished):
     """The stage dedup reads the folder data/clean/own."""
-    (finished.root / "data/clean/own/train/a.en").unlink()
+    (finished.root / "data/clean/own/together/train/a.en").unlink()
 
     assert finished.stages_with_valid_mark() == ["clean@own"]
 
 
 def test_the_time_stamp_that_snakemake_writes_into_a_folder_does_not_count(finished):
-    (finished.root / "data/clean/own/.snakemake_timestamp").touch()
+    (finished.root / "data/clean/own/together/.snakemake_timestamp").touch()
 
     assert finished.stages_with_valid_mark() == ["clean@own", "dedup@own"]
 
@@ -212,7 +213,7 @@ def test_a_note_names_the_finished_stages_whose_inputs_were_edited_while_they_ra
     """Such a stage has computed its outputs from the old inputs, so it has to run again."""
     recording.record_finished(finished.root)
     # An output of clean and input of dedup.
-    (finished.root / "data/clean/own/train/a.en").write_text("another\n")
+    (finished.root / "data/clean/own/together/train/a.en").write_text("another\n")
     finished.invalidate_mark(finished.clean)
     finished.invalidate_mark(finished.dedup)
 

@@ -116,9 +116,11 @@ def test_the_command_of_a_stage_without_shards_lacks_the_option_gather(rules):
         # The stage that writes it runs first.
         pytest.param([{"changed deps": {"data/raw/own": "deleted"}}], id="missing input"),
         # Snakemake itself finds that it is missing.
-        pytest.param([{"changed outs": {"data/clean/own": "deleted"}}], id="missing output"),
         pytest.param(
-            [{"changed outs": {"data/clean/own": "not in cache"}}],
+            [{"changed outs": {"data/clean/own/together": "deleted"}}], id="missing output"
+        ),
+        pytest.param(
+            [{"changed outs": {"data/clean/own/together": "not in cache"}}],
             id="output that is only in the project, not in the cache",
         ),
     ],
@@ -137,7 +139,7 @@ def test_snakemake_does_not_repeat_a_stage_only_because_files_are_missing(change
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param([{"changed outs": {"data/clean/own": "modified"}}], id="output"),
+        pytest.param([{"changed outs": {"data/clean/own/together": "modified"}}], id="output"),
         pytest.param([{"changed deps": {"data/raw/own": "modified"}}], id="input"),
         pytest.param(
             [{"changed deps": {"reports/resolved.json": {"code.clean": "modified"}}}], id="code"
