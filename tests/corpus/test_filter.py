@@ -2,7 +2,7 @@
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -203,6 +203,19 @@ def test_a_check_with_too_few_or_too_many_results_is_named(tmp_path, result_coun
     )
     with pytest.raises(UserError, match=message):
         filter_pairs(tmp_path, two_pairs, checks=(Broken(),))
+
+
+def test_a_check_that_forgets_to_return_its_result_is_refused(tmp_path):
+    """Python then returns None, which would drop all pairs without a message."""
+
+    @dataclass(frozen=True)
+    class Forgetful(Check):
+        def keeps(self, candidate):
+            bool(candidate.pair.source)
+
+    message = r"test_filter\.py: check forgetful returns None for 'a a\\tc c'\. It must return True"
+    with pytest.raises(UserError, match=message):
+        filter_pairs(tmp_path, [Pair("a a", "c c")], checks=(Forgetful(),))
 
 
 def test_an_exception_that_a_check_raises_after_the_last_pair_is_reported(tmp_path):

@@ -176,7 +176,8 @@ def test_an_error_in_a_rule_names_its_file_line_and_sentence(project):
         pytest.param(
             "filter: {own.question: {}}",
             "params.yaml:14: corpora.ruled.filter.own.question: own/question.py: no such file; "
-            "there are: own.broken, own.dashes, own.questions, own.two. Did you mean",
+            "there are: own.broken, own.dashes, own.questions, own.short, own.sides, own.two. "
+            "Did you mean",
             id="missing module",
         ),
         pytest.param(
@@ -197,10 +198,23 @@ def test_an_error_in_a_rule_names_its_file_line_and_sentence(project):
         ),
         pytest.param("clean: {own.broken: {}}", "own/broken.py:1: ", id="import"),
         pytest.param("clean: {owl.dashes: {}}", "unknown key", id="another name"),
+        pytest.param(
+            "clean: {own.short: {}}",
+            "own/short.py:10: Dashes.edit must take the arguments self, sentence, language",
+            id="edit without the language",
+        ),
+        pytest.param(
+            "filter: {own.sides: {apart: 0}}",
+            "Questions.keeps must take the arguments self, candidate",
+            id="check with both sides",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(project, rules, message):
     write_module(project, "broken", "import missing_module\n")
+    write_module(project, "short", DASHES.replace("sentence, language", "sentence"))
+    with_sides = questions_rule().replace("candidate: Candidate", "source, target")
+    write_module(project, "sides", with_sides)
     write_module(
         project, "two", DASHES + "\n\n@dataclass(frozen=True)\nclass Again(Dashes):\n    pass\n"
     )

@@ -291,8 +291,8 @@ def _run_check(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
         candidates: The sentence pairs, wrapped for checks.
 
     Raises:
-        UserError: The check raises an exception, or its number of results is not the number of
-            candidates.
+        UserError: The check raises an exception, returns None for a pair, or its number of results
+            is not the number of candidates.
     """
     results = list[bool]()
     try:
@@ -312,4 +312,12 @@ def _run_check(check: Check, candidates: Sequence[Candidate]) -> list[bool]:
             f"{counted(len(results), 'result')} for {counted(len(candidates), 'pair')}. "
             "It must give one for each pair, in order"
         )
+    for candidate, passes in zip(candidates, results, strict=True):
+        # A method without `return` returns None. It would drop all pairs.
+        if passes is None:
+            pair = "\t".join(candidate.pair)
+            raise UserError(
+                f"{getfile(type(check))}: check {check.name()} returns None for {pair!r}. It must "
+                "return True to keep a pair, or False to drop it"
+            )
     return results

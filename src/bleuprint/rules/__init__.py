@@ -14,9 +14,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from bleuprint.rules.rule import Check, Edit, Rule, rule_error
+from bleuprint.rules.rule import Check, Edit, Rule, SideCheck, rule_error
 from bleuprint.runtime.errors import UserError
-from bleuprint.runtime.own_code import FOLDER, import_own, is_own_name, module_name, pinned_name
+from bleuprint.runtime.own_code import (
+    FOLDER,
+    error_at,
+    import_own,
+    is_own_name,
+    module_name,
+    pinned_name,
+)
 
 # The names for which `find_edit` and `find_check` search, as a regular expression.
 FOUND_NAMES = rf"^{FOLDER}\."
@@ -173,7 +180,8 @@ def _import_module(name: str) -> ModuleType:
 def _check_complete(rule: type[Rule]) -> None:
     """Raise UserError if the class of a rule lacks a method, or the decorator @dataclass.
 
-    The message begins with the file and line of the class, which a user may have written.
+    The methods must also take the arguments with which they are called. The message begins with the
+    file and line of the class or method, which a user may have written.
     """
     problem = None
     missing_methods = sorted(getattr(rule, "__abstractmethods__", ()))
@@ -185,9 +193,31 @@ def _check_complete(rule: type[Rule]) -> None:
     elif "__dataclass_fields__" not in vars(rule):
         problem = "needs @dataclass(frozen=True) above it"
     if problem is not None:
-        file = inspect.getsourcefile(rule)
-        _, line_number = inspect.getsourcelines(rule)
-        raise UserError(f"{file}:{line_number}: {rule.__name__} {problem}")
+        raise error_at(rule, f"{rule.__name__} {problem}")
+    for base in (Edit, Check, SideCheck):
+        if issubclass(rule, base):
+            _check_parameters(rule, base)
+
+
+def _check_parameters(rule: type[Rule], base: type[Rule]) -> None:
+    """Raise UserError if a method of a rule cannot be called like the method of its base class.
+
+    Args:
+        rule: The class of the rule.
+        base: The base class, such as Check. Only the methods that it leaves to rules are checked.
+    """
+    for name, method_of_base in vars(base).items():
+        is_left_to_rules = getattr(method_of_base, "__isabstractmethod__", False)
+        if not is_left_to_rules:
+            continue
+        parameters = list(inspect.signature(method_of_base).parameters)
+        method = getattr(rule, name)
+        try:
+            inspect.signature(method).bind(*parameters)
+        except TypeError:
+            raise error_at(
+                method, f"{rule.__name__}.{name} must take the arguments {', '.join(parameters)}"
+            ) from None
 
 
 EDITS: Mapping[str, type[Edit]] = Rules(Edit)  # type: ignore[type-abstract]
