@@ -10,14 +10,14 @@ import pytest
 from bleuprint.runtime import gpu_locks
 from bleuprint.runtime.gpu_locks import VISIBLE_GPUS
 
-# A training: it takes its GPUs, works for a second, and writes which GPUs it had, and when.
+# A training: it takes its GPUs, works for four seconds, and writes which GPUs it had, and when.
 TRAIN_ON_GPUS = """\
 python -c '
 import json, os, time
 from bleuprint.runtime.gpu_locks import hold_gpus
 with hold_gpus() as gpus:
     start = time.time()
-    time.sleep(1)
+    time.sleep(4)
     record = {"gpus": gpus, "start": start, "end": time.time()}
 os.makedirs("work/uses", exist_ok=True)
 with open(f"work/uses/{os.getpid()}.json", "w") as file:
@@ -25,12 +25,16 @@ with open(f"work/uses/{os.getpid()}.json", "w") as file:
 '
 """
 RUN_CHANGED_STAGES = """\
+import sys
+from dataclasses import replace
 from bleuprint.pipeline import stage_runner
+from bleuprint.runtime import processor
 from bleuprint.pipeline.resolve import write_resolved
 from bleuprint.runtime.errors import run_main
 def main():
     write_resolved()
-    status = stage_runner.run_changed_stages(lambda name, is_restored: None)
+    processor.THIS = replace(processor.THIS, cores=int(sys.argv[1]))
+    status = stage_runner.run_changed_stages(lambda name, is_restored: print(name, flush=True))
     raise SystemExit(status)
 run_main(main)
 """
@@ -95,9 +99,13 @@ def most_gpus_at_once(records):
     return highest
 
 
-def reproduce(project):
-    """Run the changed stages as `make reproduce` does."""
-    project.run(sys.executable, "-c", RUN_CHANGED_STAGES)
+def reproduce(project, cores=8):
+    """Run the changed stages as `make reproduce` does, as on a machine with some cores.
+
+    Returns:
+        The names of the stages, in the order of their starts.
+    """
+    return project.run(sys.executable, "-c", RUN_CHANGED_STAGES, str(cores)).splitlines()
 
 
 def run_snakemake(project):
@@ -133,13 +141,30 @@ def test_three_trainings_divide_the_gpus(project, give_gpus, run, gpu_count, gpu
     assert [len(record["gpus"]) for record in records] == gpus_per_training
 
 
+@pytest.mark.parametrize("cores", [1, 8])
+def test_stages_without_a_gpu_do_not_wait_for_all_trainings(project, give_gpus, cores):
+    """Three trainings run one after the other on one GPU.
+
+    After the first one, its checkpoints are averaged while the next one trains, and not after the
+    last one.
+    """
+    give_gpus(1)
+
+    stages = reproduce(project, cores)
+
+    trainings = [name for name in stages if name.startswith("train@")]
+    averages = [name for name in stages if name.startswith("average@")]
+    assert len(trainings) == TRAININGS
+    assert stages.index(averages[0]) < stages.index(trainings[-1])
+
+
 def test_two_runs_of_two_projects_share_no_gpu(project, give_gpus, tmp_path):
     """Two people run their projects on a machine with two GPUs at the same time."""
     give_gpus(2)
     other = project.copy(tmp_path / "other")
     other.environment.update(project.environment, PYTHONPATH=str(other.root / "src"))
 
-    process = other.start(sys.executable, "-c", RUN_CHANGED_STAGES)
+    process = other.start(sys.executable, "-c", RUN_CHANGED_STAGES, "8")
     reproduce(project)
     assert process.wait(timeout=300) == 0
 

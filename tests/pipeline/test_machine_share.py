@@ -62,9 +62,10 @@ def test_other_stages_compute_on_one_gpu(clean, kind):
     assert gpus_for(stage, 8, waiting_trainings=0) == 1
 
 
-@pytest.mark.parametrize(("gpus", "expected_cores"), [(8, 64), (3, 24), (1, 8)])
-def test_a_stage_gets_as_large_a_part_of_the_cores_as_of_the_gpus(gpus, expected_cores):
-    assert cores_beside_gpus(gpus, MachineShare(cores=64, gpus=8)) == expected_cores
+@pytest.mark.parametrize(("gpus", "expected_cores"), [(8, 56), (3, 21), (1, 7)])
+def test_eight_gpus_get_eight_of_nine_equal_parts_of_the_cores(gpus, expected_cores):
+    """The ninth part is left for the stages without a GPU."""
+    assert cores_beside_gpus(gpus, MachineShare(cores=63, gpus=8)) == expected_cores
 
 
 def test_a_stage_on_a_gpu_has_at_least_one_core():

@@ -54,13 +54,14 @@ def cores_beside_gpus(gpus: int, machine: MachineShare) -> int:
     """Return the number of cores that a stage on some GPUs uses, at least one.
 
     A process that computes on a GPU needs few cores: for loading data, and for starting kernels. So
-    the cores are divided like the GPUs.
+    the cores are divided into equal parts, one for each GPU. One more part is left for the stages
+    without a GPU, which would otherwise wait until all trainings have ended.
 
     Args:
         gpus: The number of GPUs of the stage.
         machine: The whole machine.
     """
-    return max(1, machine.cores * gpus // machine.gpus)
+    return max(1, machine.cores * gpus // (machine.gpus + 1))
 
 
 def cores_for(stage: Stage, free_cores: int, waiting_stages: int, machine: MachineShare) -> int:

@@ -209,9 +209,9 @@ class _StageRunner:
     def _next_stage(self) -> tuple[Any | None, MachineShare]:
         """Choose the stage that starts next, among those that have changed.
 
-        Stages on GPUs wait for GPUs, all others for cores, and none waits for the other kind. Of
-        each kind, the first one of the queue must fit, so that a stage that needs all cores is not
-        delayed for ever by smaller ones.
+        Stages on GPUs wait for GPUs, all others for cores, and none waits for the other kind: one
+        stage without a GPU may always run. Of each kind, the first one of the queue must fit, so
+        that a stage that needs all cores is not delayed for ever by smaller ones.
 
         Returns:
             DVC's object for the stage, and its share of the machine; None and nothing if no stage
@@ -233,10 +233,19 @@ class _StageRunner:
             return gpu_stages[0], MachineShare(cores=cores, gpus=gpus)
         if cpu_stages:
             stage = self._stages[cpu_stages[0].name]
-            cores = cores_for(stage, free.cores, len(cpu_stages), self._machine)
-            if cores <= free.cores:
+            free_cores = free.cores
+            if free_cores < 1 and not self._runs_stage_without_gpu():
+                # The machine has fewer cores than GPUs. Without this, all stages that prepare text
+                # would wait until the trainings have ended.
+                free_cores = 1
+            cores = cores_for(stage, free_cores, len(cpu_stages), self._machine)
+            if cores <= free_cores:
                 return cpu_stages[0], MachineShare(cores=cores, gpus=0)
         return None, MachineShare(cores=0, gpus=0)
+
+    def _runs_stage_without_gpu(self) -> bool:
+        """Return whether a stage that computes on no GPU runs now."""
+        return any(running.share.gpus == 0 for running in self._running.values())
 
     def _free_share(self) -> MachineShare:
         """Return the cores and GPUs that no running stage uses.
