@@ -53,7 +53,8 @@ def _add_new_corpus(commands: Commands) -> None:
         type=Path,
         metavar="FILE",
         help="the source text, then the target text; or one .tsv, .csv, .jsonl, .parquet, .tmx or "
-        ".zip file with both",
+        ".zip file with both; or a name: opus:CORPUS/VERSION or "
+        "huggingface:OWNER/NAME@REVISION/FILE",
     )
     add_argument(
         "--languages",

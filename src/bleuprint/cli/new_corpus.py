@@ -40,7 +40,7 @@ _ADVICE_ON_RULES = {
 
 
 def new_corpus(arguments: argparse.Namespace) -> None:
-    """Add parallel text in inputs/ to params.yaml.
+    """Add parallel text to params.yaml: files in inputs/, or a text of OPUS or Hugging Face.
 
     If params.yaml still has the example's systems, systems whose sizes fit the text replace them.
     Then print what the user can expect: how many pairs remain after cleaning and filtering, what
@@ -307,6 +307,10 @@ def _quality_forecast(remaining: RemainingPairs) -> Iterator[str]:
 
 def _next_steps(new_corpus: "NewCorpus") -> Iterator[str]:
     """Yield what the user does next, one step per line."""
-    yield "Next: state the license of the text in params.yaml"
+    if new_corpus.text_by_name is None:
+        yield "Next: state the license of the text in params.yaml"
+    else:
+        for terms in new_corpus.corpus.license_and_citation.values():
+            yield f"Next: read the license of the text, {terms.license}"
     yield f"Next: bleuprint inspect {new_corpus.name} (what each rule drops, with samples)"
     yield "Next: make reproduce (prepare, train, translate, print the table)"

@@ -54,11 +54,11 @@ def parse_language(code: str) -> str:
     raise UserError(f"--languages {code}: not a language code of two or three letters. {advice}")
 
 
-def check_two_languages(files: Sequence[Path], source: str, target: str) -> Languages:
+def check_two_languages(files: Sequence[Path | str], source: str, target: str) -> Languages:
     """Check that the source and the target language differ, and return both.
 
     Args:
-        files: The user's files, which an error message names.
+        files: The user's files or their names, for messages.
         source: Code of the source language, such as `de`.
         target: Code of the target language, such as `en`.
 

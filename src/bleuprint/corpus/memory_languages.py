@@ -12,7 +12,8 @@ from itertools import combinations, product
 from pathlib import Path
 
 from bleuprint.config.corpus_files import File
-from bleuprint.corpus.download.download import NO_DOWNLOADS, open_file
+from bleuprint.corpus.download.download import open_file
+from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.corpus.download.formats.tmx import count_code_sets, listed_codes, units_by_code
 from bleuprint.corpus.file_languages import (
     Languages,
@@ -52,40 +53,40 @@ def choose_memory_languages(file: File, given_tags: Sequence[str] | None) -> Mem
     `en-GB`. If a language is mixed from variants, such as `en-GB` and `en-US`, a note is printed.
 
     Args:
-        file: The .tmx file, one in inputs/.
+        file: The .tmx file.
         given_tags: The codes of source and target that the user gives. None to choose them: by the
             name of the file, such as news.de-en.tmx, or as the only two languages of the text.
 
     Raises:
         UserError: The file contains no text or only one language, or the choice is unclear.
     """
-    path = Path(file.name)
-    with open_file(file, NO_DOWNLOADS) as stream:
-        code_sets = count_code_sets(stream, str(path))
+    memory = file.name
+    with open_file(file, downloads_of_environment()) as stream:
+        code_sets = count_code_sets(stream, memory)
     # A unit is a sentence in several languages.
     units_with_code = units_by_code(code_sets)
     if not units_with_code:
-        raise UserError(f"{path}: the translation memory contains no text")
-    tags = _choose_tags(path, given_tags, code_sets)
+        raise UserError(f"{memory}: the translation memory contains no text")
+    tags = _choose_tags(memory, given_tags, code_sets)
     for tag in tags:
         if not any(_is_variant(code, tag) for code in units_with_code):
-            raise UserError(f"{path}: no unit is in {tag}. {_list_codes(code_sets)}")
+            raise UserError(f"{memory}: no unit is in {tag}. {_list_codes(code_sets)}")
     note = _note_on_variants(tags, code_sets)
     if note:
-        print_message(f"{path}: {note}", "note")
+        print_message(f"{memory}: {note}", "note")
     source_tag, target_tag = tags
-    languages = check_two_languages([path], language_code(source_tag), language_code(target_tag))
+    languages = check_two_languages([memory], language_code(source_tag), language_code(target_tag))
     # A code such as en-GB, in place of en, selects one variant of a language.
     has_variant = any(normalized_tag(tag) != language_code(tag) for tag in tags)
     return MemoryLanguages(
         languages=languages,
         variants=(source_tag, target_tag) if has_variant else None,
-        about=f"{path}: units by language code: {listed_codes(units_with_code)}",
+        about=f"{memory}: units by language code: {listed_codes(units_with_code)}",
     )
 
 
 def _choose_tags(
-    path: Path, given_tags: Sequence[str] | None, code_sets: Counter[tuple[str, ...]]
+    memory: str, given_tags: Sequence[str] | None, code_sets: Counter[tuple[str, ...]]
 ) -> tuple[str, str]:
     """Choose the language codes of source and target in a translation memory.
 
@@ -93,7 +94,7 @@ def _choose_tags(
     file, if the text is in both; otherwise the only two languages of the text.
 
     Args:
-        path: The .tmx file.
+        memory: The name of the .tmx file.
         given_tags: The codes that the user gives, such as `de` and `en-GB`, or None.
         code_sets: The number of units (sentences in several languages) with each combination of
             language codes, such as {("de", "en"): 5, ("de",): 2}.
@@ -105,18 +106,18 @@ def _choose_tags(
         source_tag, target_tag = given_tags
         return source_tag, target_tag
     file_languages = list(dict.fromkeys(map(language_code, units_by_code(code_sets))))
-    languages_in_name = languages_of_one_file(path)
+    languages_in_name = languages_of_one_file(Path(memory))
     if languages_in_name and set(languages_in_name) <= set(file_languages):
         return languages_in_name
     if len(file_languages) == 1:
         raise UserError(
-            f"{path}: all text is in {file_languages[0]}, but a corpus needs two languages. "
+            f"{memory}: all text is in {file_languages[0]}, but a corpus needs two languages. "
             f"{_list_codes(code_sets)}"
         )
     if len(file_languages) > 2:
         example = " ".join(_most_frequent_languages(code_sets))
         raise UserError(
-            f"{path}: the text is in more than two languages. Name two, such as: --languages "
+            f"{memory}: the text is in more than two languages. Name two, such as: --languages "
             f"{example}. {_list_codes(code_sets)}"
         )
     source, target = file_languages

@@ -1,4 +1,4 @@
-"""Describe a new corpus: parallel text of the user in inputs/, and its entry in params.yaml.
+"""Describe a new corpus: parallel text of the user, and its entry in params.yaml.
 
 `NewCorpus.from_files` is the entry point of the command new-corpus; insert_corpus.py writes the
 entry into params.yaml.
@@ -15,18 +15,22 @@ from ruamel.yaml import YAML
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import SIDES, File, Text
+from bleuprint.config.named_texts import with_named_texts
 from bleuprint.corpus.download.download import Sample, draw_sample, read_text_pairs
+from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.corpus.language_check import check_languages
 from bleuprint.corpus.line_lengths import describe_parting
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
 from bleuprint.corpus.own_files import OwnText, own_text
 from bleuprint.corpus.steps.filter_stats import SetCounts
+from bleuprint.corpus.text_name import TextName
 from bleuprint.corpus.text_notes import PairForms
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.schema import MAX_NAME, validate_document
 from bleuprint.runtime.unicode_paths import path_on_disk
 from bleuprint.runtime.wording import counted, is_or_are, join_with_and
+from bleuprint.runtime.yaml_tree import parse_yaml, with_locations
 from bleuprint.text.language_codes import is_listed, language_code
 from bleuprint.text.parallel import Pair
 from bleuprint.text.segmenter import has_segmenter
@@ -83,11 +87,13 @@ class NewCorpus:
     """A new corpus, and its entry in params.yaml.
 
     Attributes:
-        files: The source file and the target file, or one file with both sides.
+        files: The source file and the target file; one file with both sides; or the name of a text
+            in place of a path.
         languages: The codes of source and target.
         pairs: The number of pairs.
         sample: Some of the pairs.
         text: The settings of the files; None for two files of plain text.
+        text_by_name: The name of the text; None for files in inputs/.
         about: Lines for the user about columns and language codes.
         vocab_size: The size of the vocabulary; None before it is known for how many subwords the
             text has evidence.
@@ -101,6 +107,7 @@ class NewCorpus:
     pairs: int
     sample: Sequence[Pair]
     text: Text | None = None
+    text_by_name: TextName | None = None
     about: Sequence[str] = ()
     vocab_size: int | None = None
     language_note: str = ""
@@ -117,7 +124,8 @@ class NewCorpus:
         """Read a user's parallel text, check it, and print notes on what looks wrong.
 
         Args:
-            files: The source file and the target file, or one file with both sides.
+            files: The source file and the target file; one file with both sides; or the name of a
+                text, such as opus:Books/v1, in place of a path.
             languages: The codes of source and target, such as `de` and `en`; None to find them in
                 the names of the files or in the files.
             columns: The source and the target column of a table; None to choose those with text.
@@ -154,6 +162,7 @@ class NewCorpus:
             pairs=pairs,
             sample=sample,
             text=user_text.text,
+            text_by_name=user_text.name,
             about=about,
             language_note=language_note,
             has_given_languages=bool(languages),
@@ -169,8 +178,12 @@ class NewCorpus:
         """A name for the user's text: the words that its file names have in common.
 
         For example, `europarl-v7` for europarl-v7.de.txt and europarl-v7.en.txt. Languages and
-        suffixes are dropped, and letters lose their accents.
+        suffixes are dropped, and letters lose their accents. A text by name is called by its name.
         """
+        # The name of the corpus is this name and the languages. Leave room for the languages.
+        max_length = MAX_NAME // 2
+        if self.text_by_name is not None:
+            return self.text_by_name.label[:max_length].strip("-")
         first_words, *words_of_others = [_words_of_name(path.name) for path in self.files]
         common_words = []
         for word in first_words:
@@ -179,8 +192,6 @@ class NewCorpus:
                 continue
             if all(word in other_words for other_words in words_of_others):
                 common_words.append(word)
-        # The name of the corpus is this name and the languages. Leave room for the languages.
-        max_length = MAX_NAME // 2
         text_name = "-".join(common_words)[:max_length].strip("-")
         return text_name or _DEFAULT_TEXT_NAME
 
@@ -239,10 +250,8 @@ class NewCorpus:
         """
         source, target = self.languages
         text_key = _yaml_key(self.text_name)
-        # For example @misc{mine, title = {{mine}}}. In an f-string, each brace is written twice.
-        bibtex = f"@misc{{{self.text_name}, title = {{{{{self.text_name}}}}}}}"
-        # Indented to the level of `license_and_citation` below.
-        file_lines = "\n".join(f"          {line}" for line in self._file_lines())
+        # Indented to the level of a text, and without a line end after the last one.
+        text_lines = "\n".join(f"          {line}" for line in self._text_lines())
         valid_share, test_share = self.held_out_shares
         # Decimals such as 0.0000125 are easier to read than 1.25e-05.
         valid = f"{valid_share:.7f}".rstrip("0")
@@ -255,13 +264,10 @@ class NewCorpus:
   {self.name}:
     source: "{source}"
     target: "{target}"
-    license_and_citation:
-      {text_key}: {{license: not stated, bibtex: "{bibtex}"}}
-    files:
+{self._license_lines()}    files:
       train:
         {text_key}:
-          license_and_citation: {text_key}
-{file_lines}
+{text_lines}
     clean: {{entities: {{}}, html_tags: {{}}, mojibake: {{}}, unicode: {{}}, non_printing: {{}}}}
     filter: {{{", ".join(self.filter_rules)}}}
     # validation and test set are drawn from the pairs that the filter keeps
@@ -271,11 +277,44 @@ class NewCorpus:
     vocabulary: {{sentencepiece: {{vocab_size: {vocab_size}, byte_fallback: true}}}}
 """
 
-    def _file_lines(self) -> Iterator[str]:
-        """Yield the settings of the corpus's files, as lines of YAML without indentation.
+    def _license_lines(self) -> str:
+        """Return the lines of the entry with the terms of use, which the user has to state.
 
-        These are the paths, and for one file with both sides its format and its columns or
-        languages. A file may be in an archive, or its lines may end in CR.
+        Returns:
+            YAML; empty for a text by name, whose license is known.
+        """
+        if self.text_by_name is not None:
+            return ""
+        # For example @misc{mine, title = {{mine}}}. In an f-string, each brace is written twice.
+        bibtex = f"@misc{{{self.text_name}, title = {{{{{self.text_name}}}}}}}"
+        return f"""\
+    license_and_citation:
+      {_yaml_key(self.text_name)}: {{license: not stated, bibtex: "{bibtex}"}}
+"""
+
+    def _text_lines(self) -> Iterator[str]:
+        """Yield the settings of the corpus's text, as lines of YAML without indentation.
+
+        These are the name of its license and its files, or its name; and the columns or languages
+        of one file with both sides.
+        """
+        if self.text_by_name is not None:
+            for key, value in self.text_by_name.settings.items():
+                yield f"{key}: {_yaml_text(value)}"
+        else:
+            yield f"license_and_citation: {_yaml_key(self.text_name)}"
+            yield from self._file_lines()
+        if self.text is None:
+            return
+        if self.text.columns:
+            yield f"columns: {_yaml_text(self.text.columns)}"
+        if self.text.languages:
+            yield f"languages: {_yaml_text(self.text.languages)}"
+
+    def _file_lines(self) -> Iterator[str]:
+        """Yield the paths of the corpus's files, and for one file with both sides its format.
+
+        A file may be in an archive, or its lines may end in CR.
         """
         if self.text is None:
             for side, path in zip(("source", "target"), self.files, strict=True):
@@ -283,10 +322,6 @@ class NewCorpus:
             return
         if self.text.format != "plain":
             yield f"format: {self.text.format}"
-        if self.text.columns:
-            yield f"columns: {_yaml_list(self.text.columns)}"
-        if self.text.languages:
-            yield f"languages: {_yaml_list(self.text.languages)}"
         for side in SIDES:
             file = getattr(self.text, side)
             if file is not None:
@@ -299,8 +334,9 @@ class NewCorpus:
         Raises:
             UserError: The text is not valid.
         """
-        document = YAML(typ="rt").load(self.entry)
-        return validate_document(Corpus, document[self.name], Path("params.yaml"))
+        path = Path("params.yaml")
+        document = with_locations(parse_yaml(self.entry, str(path)), path)
+        return validate_document(Corpus, with_named_texts(document[self.name]), path)
 
 
 def _read_sample(
@@ -323,7 +359,8 @@ def _read_sample(
         UserError: The files cannot be read, or are not parallel. In the second case, the message
             says where they stop being parallel.
     """
-    pairs = read_text_pairs(user_text.text, user_text.languages, counts=counts)
+    downloads = downloads_of_environment()
+    pairs = read_text_pairs(user_text.text, user_text.languages, downloads, counts)
     # Each `collect` looks at the pairs and passes them on, so that the files are read only once.
     observed_pairs = forms.collect(clues.collect(pairs))
     try:
@@ -390,21 +427,16 @@ def _yaml_key(name: str) -> str:
     return json.dumps(name)
 
 
-def _yaml_text(text: str) -> str:
-    """Return a text in quotes, as YAML reads it."""
-    return json.dumps(text, ensure_ascii=False)
+def _yaml_text(value: str | Sequence[int | str]) -> str:
+    """Return a text in quotes, as YAML reads it, or a list of texts or numbers in one line."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _yaml_file(file: File) -> str:
     """Return a user's file as YAML in one line."""
     settings = f"path: {_yaml_text(Path(file.path or '').as_posix())}"
     if file.archive_member:
-        settings += f", archive_member: {_yaml_list(file.archive_member)}"
+        settings += f", archive_member: {_yaml_text(file.archive_member)}"
     if file.line_ends is not None:
         settings += f", line_ends: {file.line_ends}"
     return f"{{{settings}}}"
-
-
-def _yaml_list(values: Sequence[int | str]) -> str:
-    """Return a list as YAML in one line, with quoted text."""
-    return json.dumps(list(values), ensure_ascii=False)

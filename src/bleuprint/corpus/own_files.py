@@ -1,7 +1,7 @@
-"""Find out what is in a user's files in inputs/: their format, their columns and their languages.
+"""Find out what is in a user's text: its format, its columns and its languages.
 
-`own_text` is the entry point of the command new-corpus. language_check.py then checks that the text
-is in these languages.
+The text is in files in inputs/, or has a name such as opus:Books/v1. `own_text` is the entry point
+of the command new-corpus. language_check.py then checks that the text is in these languages.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,7 @@ from bleuprint.corpus.memory_languages import choose_memory_languages
 from bleuprint.corpus.other_formats import advice_for_files
 from bleuprint.corpus.own_archives import archive_sides, find_table
 from bleuprint.corpus.table_columns import choose_columns
+from bleuprint.corpus.text_name import TextName
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.regular_files import describe_non_file
 from bleuprint.runtime.streams import printable
@@ -35,17 +36,19 @@ from bleuprint.text.language_codes import language_code
 
 @dataclass(frozen=True)
 class OwnText:
-    """Parallel text in a user's files.
+    """Parallel text of a user.
 
     Attributes:
-        text: The settings of the files, as in params.yaml.
+        text: The settings of the files.
         languages: The codes of source and target.
         about: Lines for the user about the columns or language codes that were chosen.
+        name: The name of the text; None for files in inputs/.
     """
 
     text: Text
     languages: Languages
     about: tuple[str, ...] = ()
+    name: TextName | None = None
 
 
 def own_text(
@@ -53,10 +56,12 @@ def own_text(
 ) -> OwnText:
     """Find out the format and the languages of a user's parallel text.
 
-    The text is in two plain text files, or in one table, translation memory (.tmx) or archive.
+    The text is in two plain text files, or in one table, translation memory (.tmx) or archive; or
+    it has a name, by which it is downloaded.
 
     Args:
-        files: The source file and the target file, or one file with both sides.
+        files: The source file and the target file; one file with both sides; or the name of a text
+            in place of a path.
         languages: The codes of source and target that the user names, such as `de` and `en`. None
             to find them in the names of the files, in the first line of a table, in a translation
             memory, or in the names of the files in an archive.
@@ -66,6 +71,9 @@ def own_text(
         UserError: A file is missing, not below inputs/ or in another format, or the languages or
             columns are unclear.
     """
+    name = _find_name(files)
+    if name is not None:
+        return _text_by_name(name, languages, columns)
     if len(files) > 2:
         raise _wrong_files(files)
     settings_of_files = _check_files(files)
@@ -77,12 +85,8 @@ def own_text(
             settings_of_files = [table]
             text_format = format_of_name(table.last_name) or text_format
     if columns and text_format not in TABLES:
-        raise UserError(
-            f"{files[0]}: --columns is only for a .tsv, .csv, .jsonl or .parquet file. Remove it"
-        )
-    given_languages = None
-    if languages:
-        given_languages = [parse_language(code) for code in languages]
+        raise _columns_without_table(str(files[0]))
+    given_languages = _parse_languages(languages)
     if text_format == "plain":
         return _plain_text(files, settings_of_files, given_languages)
     # The other formats have both sides in one file.
@@ -94,6 +98,100 @@ def own_text(
         return _archive_text(file, given_languages)
     # Pass the codes as the user typed them: a translation memory distinguishes en-GB and en-US.
     return _memory_text(file, languages)
+
+
+def _find_name(files: Sequence[Path]) -> TextName | None:
+    """Return the name of a text that the user gives in place of files; None for files.
+
+    Args:
+        files: The arguments of the command line.
+
+    Raises:
+        UserError: The name is incomplete, or there are further arguments.
+    """
+    for path in files:
+        name = TextName.parse(str(path))
+        if name is None:
+            continue
+        if len(files) > 1:
+            raise UserError(f"{name.typed}: the name stands for both sides. Give it alone")
+        return name
+    return None
+
+
+def _columns_without_table(name: str) -> UserError:
+    """Return the error for the option --columns with a text that is not a table."""
+    return UserError(
+        f"{name}: --columns is only for a .tsv, .csv, .jsonl or .parquet file. Remove it"
+    )
+
+
+def _parse_languages(languages: Sequence[str] | None) -> list[str] | None:
+    """Return the languages of the option --languages in their usual form; None without it."""
+    if not languages:
+        return None
+    return [parse_language(code) for code in languages]
+
+
+def _text_by_name(
+    name: TextName, languages: Sequence[str] | None, columns: Sequence[str] | None
+) -> OwnText:
+    """Find out the languages and the columns of a text that has a name; download it if necessary.
+
+    Args:
+        name: The name, of OPUS or Hugging Face.
+        languages: The codes of source and target that the user names, or None.
+        columns: The source and the target column that the user names, or None.
+
+    Raises:
+        UserError: No text has this name, or its languages or columns are unclear.
+    """
+    if name.kind == "opus":
+        return _opus_text(name, languages, columns)
+    text_format = format_of_name(name.settings["file"])
+    assert text_format is not None
+    if columns and text_format not in TABLES:
+        raise _columns_without_table(name.typed)
+    if text_format in TABLES:
+        path = Path(name.typed)
+        given_languages = _parse_languages(languages)
+        found = _table_text(path, name.file(), text_format, given_languages, columns)
+    else:
+        found = _memory_text(name.file(), languages)
+    return replace(found, name=name)
+
+
+def _opus_text(
+    name: TextName, languages: Sequence[str] | None, columns: Sequence[str] | None
+) -> OwnText:
+    """Return a corpus of OPUS in two languages.
+
+    Args:
+        name: The name, such as opus:Books/v1.
+        languages: The codes of source and target that the user names. A code with a script or a
+            region, such as pt_br, is the very code of OPUS, whose corpora write them differently.
+        columns: The columns that the user names, which is a mistake.
+
+    Raises:
+        UserError: No languages are named, or columns are.
+    """
+    if columns:
+        raise _columns_without_table(name.typed)
+    given_languages = _parse_languages(languages)
+    if languages is None or given_languages is None:
+        raise UserError(
+            f"{name.typed}: OPUS has its texts in many languages. Name two, such as: --languages "
+            f"{example_languages([])}"
+        )
+    source, target = given_languages
+    has_variant = given_languages != [language_code(language) for language in given_languages]
+    if has_variant:
+        name = replace(name, settings={**name.settings, "languages": list(languages)})
+    return OwnText(
+        text=name.text(given_languages),
+        languages=check_two_languages([name.typed], source, target),
+        name=name,
+    )
 
 
 def format_of(files: Sequence[Path]) -> Format:
@@ -254,7 +352,7 @@ def _table_text(
         UserError: The languages or columns are unclear.
     """
     about = []
-    if text_format != "parquet":
+    if text_format != "parquet" and file.path is not None:
         file = _with_line_ends(file)
         if file.line_ends is not None:
             about.append(_line_ends_note(file))

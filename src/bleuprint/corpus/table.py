@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from bleuprint.config.corpus_files import File
 from bleuprint.config.text_formats import TABLES_OF_RECORDS, Format
-from bleuprint.corpus.download.download import NO_DOWNLOADS, open_file
+from bleuprint.corpus.download.download import open_file
+from bleuprint.corpus.download.fetch import downloads_of_environment
 from bleuprint.corpus.download.formats.lines import read_lines
 from bleuprint.corpus.download.formats.parquet import parquet_records
 from bleuprint.corpus.download.formats.records import (
@@ -122,14 +123,14 @@ def read_columns(file: File, text_format: Format) -> list[Column]:
     notes, are ignored.
 
     Args:
-        file: The file, one in inputs/.
+        file: The file.
         text_format: Its format: tsv, csv, jsonl or parquet. In the latter two, the first cell of
             each column is its name.
 
     Raises:
         UserError: The file is empty, or it has only one column.
     """
-    with open_file(file, NO_DOWNLOADS) as stream:
+    with open_file(file, downloads_of_environment()) as stream:
         rows = _read_rows(stream, file.name, text_format)
     if not rows:
         raise UserError(f"{file.name}: the file is empty")

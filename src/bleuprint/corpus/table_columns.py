@@ -7,7 +7,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bleuprint.config.corpus_files import File
 from bleuprint.config.text_formats import TABLES_OF_RECORDS, Format
@@ -53,7 +52,7 @@ def choose_columns(
     such as `source` or `German`; otherwise those whose cells look like sentences.
 
     Args:
-        file: The file of the table, one in inputs/.
+        file: The file of the table.
         text_format: The format of the table: tsv, csv, jsonl or parquet.
         given_columns: The source and the target column that the user names: two numbers from 1, or
             two names in the first line. None if the user names no columns.
@@ -62,27 +61,27 @@ def choose_columns(
     Raises:
         UserError: A column does not exist or is not text, or the choice is unclear.
     """
-    path = Path(file.name)
+    table = file.name
     columns = read_columns(file, text_format)
     header_languages = _header_languages(columns)
     if given_columns:
-        source, target = [_find_column(path, columns, choice) for choice in given_columns]
+        source, target = [_find_column(table, columns, choice) for choice in given_columns]
         # The first line is a header if the user has named columns of it, or if the two columns are
         # named after languages there.
         is_chosen_by_name = not all(choice.isdecimal() for choice in given_columns)
         has_language_names = source.number in header_languages and target.number in header_languages
         has_header = is_chosen_by_name or has_language_names
     else:
-        named_columns = _choose_by_header(path, columns, header_languages, languages)
+        named_columns = _choose_by_header(table, columns, header_languages, languages)
         has_header = named_columns is not None
-        source, target = named_columns or _choose_by_text(path, columns, languages)
+        source, target = named_columns or _choose_by_text(table, columns, languages)
     # The columns of some formats always have names.
     has_header |= text_format in TABLES_OF_RECORDS
-    _check_choice(path, columns, source, target, has_header)
+    _check_choice(table, columns, source, target, has_header)
     return ChosenColumns(
         columns=_column_setting(columns, source, target, has_header),
         languages=_languages_of_columns(header_languages, source, target),
-        about=_describe_choice(path, columns, source, target, has_header),
+        about=_describe_choice(table, columns, source, target, has_header),
     )
 
 
@@ -124,12 +123,12 @@ def _column_setting(
 
 
 def _describe_choice(
-    path: Path, columns: Sequence[Column], source: Column, target: Column, has_header: bool
+    table: str, columns: Sequence[Column], source: Column, target: Column, has_header: bool
 ) -> str:
     """Return a line for the user that says which columns of a table were chosen.
 
     Args:
-        path: The file of the table.
+        table: The name of the table.
         columns: All its columns.
         source: The source column.
         target: The target column.
@@ -137,10 +136,10 @@ def _describe_choice(
     """
     if _can_be_named(columns, source, target, has_header):
         return (
-            f"{path}: source is column {source.number}, {source.stripped_name!r}, "
+            f"{table}: source is column {source.number}, {source.stripped_name!r}, "
             f"target is column {target.number}, {target.stripped_name!r}"
         )
-    return f"{path}: source is column {source.number}, target is column {target.number}"
+    return f"{table}: source is column {source.number}, target is column {target.number}"
 
 
 def _languages_of_columns(
@@ -180,12 +179,12 @@ def _header_languages(columns: Sequence[Column]) -> dict[int, str]:
 
 
 def _check_choice(
-    path: Path, columns: Sequence[Column], source: Column, target: Column, has_header: bool
+    table: str, columns: Sequence[Column], source: Column, target: Column, has_header: bool
 ) -> None:
     """Check that source and target are two different columns, and that both contain sentences.
 
     Args:
-        path: The file of the table, for messages.
+        table: The name of the table in messages.
         columns: All its columns, for messages.
         source: The chosen source column.
         target: The chosen target column.
@@ -196,14 +195,14 @@ def _check_choice(
     """
     if source.number == target.number:
         raise UserError(
-            f"{path}: column {source.number} is given twice. Name the source column, then the "
+            f"{table}: column {source.number} is given twice. Name the source column, then the "
             f"target column: --columns SOURCE TARGET. {_list_columns(columns)}"
         )
     for column in (source, target):
         problem = column.problem(has_header)
         if problem:
             raise UserError(
-                f"{path}: column {column.number} {problem}, not sentences in a language. "
+                f"{table}: column {column.number} {problem}, not sentences in a language. "
                 f"Name two others: --columns SOURCE TARGET. {_list_columns(columns)}"
             )
 
@@ -253,11 +252,11 @@ def _column_with_name(columns: Sequence[Column], names: set[str]) -> Column | No
     return matching[0]
 
 
-def _find_column(path: Path, columns: Sequence[Column], choice: str) -> Column:
+def _find_column(table: str, columns: Sequence[Column], choice: str) -> Column:
     """Return the column that the user chose on the command line.
 
     Args:
-        path: The file of the table, for messages.
+        table: The name of the table in messages.
         columns: All its columns.
         choice: The number of the column, from 1, or its name in the first line.
 
@@ -270,12 +269,12 @@ def _find_column(path: Path, columns: Sequence[Column], choice: str) -> Column:
         matching = [column for column in columns if column.stripped_name == choice]
     if len(matching) != 1:
         count = f"{len(matching)} columns" if matching else "no column"
-        raise UserError(f"{path}:1: {count} {choice!r}. {_list_columns(columns)}")
+        raise UserError(f"{table}:1: {count} {choice!r}. {_list_columns(columns)}")
     return matching[0]
 
 
 def _choose_by_header(
-    path: Path,
+    table: str,
     columns: Sequence[Column],
     header_languages: dict[int, str],
     languages: Sequence[str] | None,
@@ -285,7 +284,7 @@ def _choose_by_header(
     The columns are named `source` and `target`, or after the two languages.
 
     Args:
-        path: The file, for messages.
+        table: The name of the table in messages.
         columns: All columns.
         header_languages: The language that a column is named after, by the column's number.
         languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
@@ -318,17 +317,17 @@ def _choose_by_header(
         return source, target
     if languages is None and len(named_languages) > 2:
         raise UserError(
-            f"{path}:1: columns are named after {', '.join(named_languages)}. Name two "
+            f"{table}:1: columns are named after {', '.join(named_languages)}. Name two "
             f"languages, such as: --languages {named_languages[0]} {named_languages[1]}"
         )
     raise UserError(
-        f"{path}:1: several columns are in one language. Name two: --columns SOURCE TARGET. "
+        f"{table}:1: several columns are in one language. Name two: --columns SOURCE TARGET. "
         f"{_list_columns(columns)}"
     )
 
 
 def _choose_by_text(
-    path: Path, columns: Sequence[Column], languages: Sequence[str] | None
+    table: str, columns: Sequence[Column], languages: Sequence[str] | None
 ) -> tuple[Column, Column]:
     """Choose the source and the target column of a table by the text that its columns contain.
 
@@ -336,7 +335,7 @@ def _choose_by_text(
     language and the one in the target language are chosen.
 
     Args:
-        path: The file, for messages.
+        table: The name of the table in messages.
         columns: All columns.
         languages: The codes of source and target, such as `de` and `en`; None if they are unknown.
 
@@ -349,7 +348,7 @@ def _choose_by_text(
     text_columns = [column for column in columns if not column.problem(has_header=False)]
     if len(text_columns) < 2:
         raise UserError(
-            f"{path}: two columns of sentences are needed, but {_list_problems(columns)}"
+            f"{table}: two columns of sentences are needed, but {_list_problems(columns)}"
         )
     if len(text_columns) == 2:
         first, second = text_columns
@@ -362,7 +361,7 @@ def _choose_by_text(
         if is_clear and source_columns != target_columns:
             return source_columns[0], target_columns[0]
     raise UserError(
-        f"{path}: {len(text_columns)} columns contain text. Name two: --columns SOURCE TARGET. "
+        f"{table}: {len(text_columns)} columns contain text. Name two: --columns SOURCE TARGET. "
         f"{_list_columns(columns)}"
     )
 

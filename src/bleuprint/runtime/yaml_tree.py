@@ -155,7 +155,19 @@ def load_located_yaml(path: Path) -> Any:
     Raises:
         UserError: The file is missing, not UTF-8, or not YAML.
     """
-    document = load_yaml(path)
+    return with_locations(load_yaml(path), path)
+
+
+def with_locations(document: Any, path: Path) -> Any:
+    """Convert a document that ruamel.yaml has loaded into mappings and lists that know their lines.
+
+    Args:
+        document: The document.
+        path: Its file.
+
+    Raises:
+        UserError: An entry contains itself.
+    """
     try:
         return _with_locations(document, Location(path))
     except RecursionError:
