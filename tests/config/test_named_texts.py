@@ -8,14 +8,19 @@ from sacrebleu.dataset import DATASETS
 from bleuprint.config.citation import entries
 from bleuprint.config.corpus_files import File, Text
 from bleuprint.config.experiment import load_settings
-from bleuprint.config.sacrebleu_sets import UnknownSetError, find_test_set
+from bleuprint.config.sacrebleu_sets import find_test_set
 from params import PARAMS, params_error, replace_once
 from root import ROOT
 
-# Test sets whose source and reference are in different formats, or in an unknown archive.
-MIXED_SETS = {name for name in DATASETS if name.startswith("wmt19/google/")} | {"wmt17/ms"}
 # Test sets with several references.
-SETS_OF_TWO = {"wmt16/tworefs", "wmt17/tworefs", "wmt20/tworefs", "wmt21/AB", "wmt21/AC"}
+SETS_WITH_REFERENCES = {
+    "wmt16/tworefs",
+    "wmt17/ms",
+    "wmt17/tworefs",
+    "wmt20/tworefs",
+    "wmt21/AB",
+    "wmt21/AC",
+}
 
 
 def params_with_text(text, languages=("de", "no")):
@@ -72,7 +77,7 @@ def test_a_test_set_is_found_by_the_languages_of_tags(tmp_path, languages):
     assert text.source.archive_member == ("sgm/newstest2019-enzh-src.en.sgm",)
 
 
-@pytest.mark.parametrize("name", sorted(DATASETS.keys() - MIXED_SETS - SETS_OF_TWO))
+@pytest.mark.parametrize("name", sorted(DATASETS.keys() - SETS_WITH_REFERENCES))
 def test_every_test_set_of_sacrebleu_is_a_text_in_each_language_pair(name):
     """All addresses and MD5s of a text are among those that sacreBLEU downloads."""
     dataset = DATASETS[name]
@@ -84,15 +89,6 @@ def test_every_test_set_of_sacrebleu_is_a_text_in_each_language_pair(name):
                 assert (file["url"], file["md5"]) in zip(dataset.data, dataset.md5, strict=True)
         if found.bibtex is not None:
             assert list(entries(found.bibtex))
-
-
-@pytest.mark.parametrize("name", sorted(MIXED_SETS))
-def test_a_test_set_in_two_formats_is_refused(name):
-    [pair] = DATASETS[name].langpairs
-    reference = 1 if name == "wmt17/ms" else None
-
-    with pytest.raises(UnknownSetError, match="Download the files, and give them as"):
-        find_test_set(name, pair.split("-"), reference)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +104,29 @@ def test_one_of_several_references_is_chosen_by_its_number(tmp_path, name, refer
     _, text = read_text(tmp_path, text, ("en", "fi"))
 
     assert text.target.archive_member == (file,)
+
+
+@pytest.mark.parametrize(
+    ("reference", "archive", "member"),
+    [
+        (1, "test-update-1.tgz", "newstest2017-zhen-ref.en.sgm"),
+        (
+            2,
+            "master.zip",
+            "Translator-HumanParityData-master/Translator-HumanParityData/References/"
+            "Translator-HumanParityData-Reference-HT.txt",
+        ),
+    ],
+)
+def test_files_of_one_test_set_are_found_in_their_archives(tmp_path, reference, archive, member):
+    """The zip of GitHub contains one folder; the other archive is WMT's, with the source."""
+    text = f"{{sacrebleu: wmt17/ms, reference: {reference}}}"
+
+    _, text = read_text(tmp_path, text, ("zh", "en"))
+
+    assert text.source.url.endswith("/test-update-1.tgz")
+    assert text.target.url.endswith(f"/{archive}")
+    assert text.target.archive_member == (member,)
 
 
 def test_one_of_several_translators_is_chosen_by_the_name(tmp_path):

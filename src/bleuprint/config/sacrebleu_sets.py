@@ -19,7 +19,10 @@ from sacrebleu.dataset.wmt_xml import WMTXMLDataset
 from bleuprint.text.language_codes import language_code
 
 _ARCHIVE = re.compile(r"\.(tar|tar\.\w+|tgz|zip)$")
-_SGML = re.compile(r"\.(sgm|sgml|xml)$")
+# The zip of a branch at GitHub. It contains a single folder, REPOSITORY-BRANCH.
+_GITHUB_ZIP = re.compile(
+    r"https://github\.com/[^/]+/(?P<repository>[^/]+)/archive/(?P<branch>.+)\.zip"
+)
 
 
 class UnknownSetError(Exception):
@@ -138,8 +141,7 @@ def _settings_of_two_files(
             none.
 
     Raises:
-        UnknownSetError: There are several references, and the user names none of them; or the files
-            are in different formats.
+        UnknownSetError: There are several references, and the user names none of them.
     """
     source_name, *reference_names = files
     numbers = range(1, len(reference_names) + 1)
@@ -160,13 +162,6 @@ def _settings_of_two_files(
         reference_column, _ = _column_and_path(reference_name)
         columns = [source_column, reference_column]
         return {"format": "tsv", "both": _file(dataset, path), "columns": columns}
-    source_is_sgml = _SGML.search(source_name) is not None
-    reference_is_sgml = _SGML.search(reference_name) is not None
-    if source_is_sgml != reference_is_sgml:
-        raise UnknownSetError(
-            f"sacreBLEU's {dataset.name} has its source in {source_name} and its reference in "
-            f"{reference_name}, two formats. Download the files, and give them as plain text"
-        )
     return {
         "format": "plain" if isinstance(dataset, PlainTextDataset) else "sgml",
         "source": _file(dataset, source_name),
@@ -192,27 +187,40 @@ def _file(dataset: Dataset, path: str) -> dict[str, Any]:
         UnknownSetError: It is unclear in which archive the file is.
     """
     prefix = dataset.name.replace("/", "_")
-    # The archives among the downloads, by their names without extensions.
-    archives: dict[str, dict[str, Any]] = {}
+    archives = []
     for url, md5 in zip(dataset.data or (), dataset.md5 or (), strict=True):
         file_name = url.rpartition("/")[2]
         download = {"url": url, "md5": md5}
         if path == f"{prefix}.{file_name}":
             return download
         if _ARCHIVE.search(file_name):
-            archives[_ARCHIVE.sub("", file_name)] = download
-    if len(archives) == 1:
-        [archive] = archives.values()
-    else:
-        # Each archive of IWSLT contains a folder with its own name: en-de.tgz the folder en-de.
+            archives.append(download)
+    if len(archives) > 1:
         folder = path.partition("/")[0]
-        archive = archives.get(folder, {})
-    if not archive:
+        with_folder = [archive for archive in archives if _only_folder(archive["url"]) == folder]
+        # An archive of GitHub contains nothing outside of its folder.
+        others = [archive for archive in archives if not _GITHUB_ZIP.fullmatch(archive["url"])]
+        archives = with_folder or others
+    if len(archives) != 1:
         raise UnknownSetError(
             f"sacreBLEU's {dataset.name} has several archives, and {path} may be in any. Download "
             "the files, and give them as files"
         )
-    return archive | {"archive_member": [path]}
+    return {**archives[0], "archive_member": [path]}
+
+
+def _only_folder(url: str) -> str:
+    """Return the name of the folder that an archive contains, if it contains only one.
+
+    It is `en-de` for en-de.tgz of IWSLT, and REPOSITORY-BRANCH for the zip of a branch at GitHub.
+
+    Args:
+        url: The address of the archive.
+    """
+    github = _GITHUB_ZIP.fullmatch(url)
+    if github:
+        return f"{github['repository']}-{github['branch']}"
+    return _ARCHIVE.sub("", url.rpartition("/")[2])
 
 
 def _bibtex(dataset: Dataset) -> str | None:
@@ -223,4 +231,8 @@ def _bibtex(dataset: Dataset) -> str | None:
     """
     family = DATASETS.get(dataset.name.partition("/")[0], dataset)
     citation: str | None = dataset.citation or family.citation
-    return citation
+    if citation is None:
+        return None
+    # The entry of wmt19/google lacks its last brace.
+    missing_braces = citation.count("{") - citation.count("}")
+    return citation + "}" * missing_braces

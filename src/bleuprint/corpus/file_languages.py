@@ -24,6 +24,29 @@ _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
 
 # The codes of source and target.
 Languages = tuple[str, str]
+# Parts of a file's name that say how it is written and packed, not what it contains.
+NAME_EXTENSIONS = frozenset(
+    {
+        "txt",
+        "tsv",
+        "tmx",
+        "csv",
+        "json",
+        "jsonl",
+        "ndjson",
+        "parquet",
+        "zip",
+        "tar",
+        "tgz",
+        "gz",
+        "bz2",
+        "xz",
+        "zst",
+    }
+)
+# Words for the roles of texts in machine translation: source, target, reference and hypothesis.
+# Some of them are also codes of languages: `src` is Sardinian.
+ROLE_WORDS = frozenset({"src", "source", "tgt", "trg", "target", "ref", "reference", "hyp"})
 
 
 def parse_language(code: str) -> str:
@@ -126,21 +149,30 @@ def find_languages(path: Path) -> list[str]:
     """Find the languages in the name of a file, in order: `de` and `en` in news.de-English.txt.
 
     A language is written as a code in lower case, or as the name of a language. The first word is
-    skipped, because it names the text: the `is` of is-it-true.txt is not the code of Icelandic.
+    skipped, because it names the text: the `is` of is-it-true.txt is not the code of Icelandic. But
+    all words count if each is a code, as in de-en.txt.zip.
 
     Returns:
         The codes of the languages.
     """
-    words = re.split(r"[^A-Za-z]+", path.name)
+    parts = [part for part in path.name.split(".") if part.lower() not in NAME_EXTENSIONS]
+    words = re.split(r"[^A-Za-z]+", ".".join(parts))
+    if all(_is_code(word) for word in words):
+        return [language_code(word) for word in words]
     languages = []
     for word in words[1:]:
-        if word.islower() and is_listed(word):
+        if _is_code(word):
             languages.append(language_code(word))
             continue
         code_of_name = code_of_language_name(word)
         if code_of_name:
             languages.append(code_of_name)
     return languages
+
+
+def _is_code(word: str) -> bool:
+    """Return whether a word of a file's name is a language code, in lower case."""
+    return word.islower() and is_listed(word) and word not in ROLE_WORDS
 
 
 def example_languages(known_languages: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from bleuprint.config.corpus_files import SIDES, File, Text
 from bleuprint.config.named_texts import with_named_texts
 from bleuprint.corpus.download.download import Sample, draw_sample, read_text_pairs
 from bleuprint.corpus.download.fetch import downloads_of_environment
+from bleuprint.corpus.file_languages import NAME_EXTENSIONS
 from bleuprint.corpus.language_check import check_languages
 from bleuprint.corpus.line_lengths import describe_parting
 from bleuprint.corpus.misalignment import PairClues, describe_misfits
@@ -62,22 +63,6 @@ _BYTES_AND_SPECIAL_TOKENS = 260
 # Languages without spaces between words and without a segmenter. A sentence would be one word for
 # the rule `length_ratio`.
 _UNSPACED_LANGUAGES = {"bo", "dz", "km", "lo", "my", "wuu", "yue"}
-# Suffixes of files, which are not part of the name of a text.
-_SUFFIXES = {
-    "txt",
-    "tsv",
-    "tmx",
-    "csv",
-    "json",
-    "jsonl",
-    "ndjson",
-    "parquet",
-    "zip",
-    "gz",
-    "bz2",
-    "xz",
-    "zst",
-}
 # The name of a text whose files have nothing else in common.
 _DEFAULT_TEXT_NAME = "mine"
 
@@ -188,7 +173,7 @@ class NewCorpus:
         common_words = []
         for word in first_words:
             is_language = is_listed(word) and language_code(word) in self.language_codes
-            if is_language or word in self.languages or word in _SUFFIXES:
+            if is_language or word in self.languages or word in NAME_EXTENSIONS:
                 continue
             if all(word in other_words for other_words in words_of_others):
                 common_words.append(word)
@@ -295,37 +280,36 @@ class NewCorpus:
     def _text_lines(self) -> Iterator[str]:
         """Yield the settings of the corpus's text, as lines of YAML without indentation.
 
-        These are the name of its license and its files, or its name; and the columns or languages
-        of one file with both sides.
+        These are the name of its license and its files, or its name; and of one file with both
+        sides the format, and the columns or languages. A file may be in an archive, or its lines
+        may end in CR.
         """
         if self.text_by_name is not None:
             for key, value in self.text_by_name.settings.items():
                 yield f"{key}: {_yaml_text(value)}"
-        else:
-            yield f"license_and_citation: {_yaml_key(self.text_name)}"
-            yield from self._file_lines()
-        if self.text is None:
+            yield from self._choice_lines()
             return
-        if self.text.columns:
-            yield f"columns: {_yaml_text(self.text.columns)}"
-        if self.text.languages:
-            yield f"languages: {_yaml_text(self.text.languages)}"
-
-    def _file_lines(self) -> Iterator[str]:
-        """Yield the paths of the corpus's files, and for one file with both sides its format.
-
-        A file may be in an archive, or its lines may end in CR.
-        """
+        yield f"license_and_citation: {_yaml_key(self.text_name)}"
         if self.text is None:
             for side, path in zip(("source", "target"), self.files, strict=True):
                 yield f"{side}: {{path: {_yaml_text(path_on_disk(path).as_posix())}}}"
             return
         if self.text.format != "plain":
             yield f"format: {self.text.format}"
+        yield from self._choice_lines()
         for side in SIDES:
             file = getattr(self.text, side)
             if file is not None:
                 yield f"{side}: {_yaml_file(file)}"
+
+    def _choice_lines(self) -> Iterator[str]:
+        """Yield which columns or languages of one file with both sides are used, as YAML."""
+        if self.text is None:
+            return
+        if self.text.columns:
+            yield f"columns: {_yaml_text(self.text.columns)}"
+        if self.text.languages:
+            yield f"languages: {_yaml_text(self.text.languages)}"
 
     @property
     def corpus(self) -> Corpus:
@@ -370,6 +354,10 @@ def _read_sample(
         # The files have different numbers of lines: say where they stop being translations.
         if "not parallel" in message:
             message += describe_parting(files)
+            message += (
+                ". Give each line its translation in the line of the same number. For texts that "
+                "were never aligned, see docs/corpora.md, Documents"
+            )
         raise UserError(message) from None
 
 

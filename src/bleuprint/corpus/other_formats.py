@@ -8,6 +8,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ _JSON_PAIR_PROGRAM = (
     "for k in texts[0] if k in texts[1]) for f, t in zip(files, texts)]"
 )
 _TOOLKIT = "Run: pip install translate-toolkit, then "
+_SUBTITLES = (
+    "Subtitles of two languages rarely fit line by line. Write their sentences to two text files, "
+    "with an empty line after each film, and see docs/corpora.md, Documents"
+)
 # Advice for other formats, by suffix. {file} is the path, and {stem} is
 # the path without its suffix; both are quoted for a shell.
 _ADVICE = {
@@ -46,9 +51,16 @@ _ADVICE = {
     ".po": _TOOLKIT + "po2tmx -l CODE {file} {stem}.tmx (CODE: the language of the translations)",
     ".xlf": _TOOLKIT + "xliff2po {file} {stem}.po and po2tmx -l CODE {stem}.po {stem}.tmx",
     ".xliff": _TOOLKIT + "xliff2po {file} {stem}.po and po2tmx -l CODE {stem}.po {stem}.tmx",
+    ".properties": _TOOLKIT + "prop2po -t ENGLISH.properties {file} {stem}.po and "
+    "po2tmx -l CODE {stem}.po {stem}.tmx (ENGLISH.properties: the file with the same keys and the "
+    "source texts; CODE: the language of {file})",
+    ".srt": _SUBTITLES,
+    ".vtt": _SUBTITLES,
     ".xlsx": "Save it as text separated by tabs, in UTF-8, with the end .tsv",
     ".ods": "Save it as text separated by tabs, in UTF-8, with the end .tsv",
 }
+# The number of lines that show whether a .json file has an object per line.
+_JSON_LINES_READ = 3
 # The number of archive members or columns that a message lists.
 _MAX_LISTED = 6
 
@@ -73,6 +85,24 @@ def advice_for_files(files: Sequence[Path]) -> str | None:
         if advice is not None:
             return f"{path}: {advice}"
     return None
+
+
+def has_json_lines(path: Path) -> bool:
+    """Return whether a .json file has several lines with a JSON object each.
+
+    Args:
+        path: A user's file of any format.
+    """
+    if not path.name.lower().endswith(".json"):
+        return False
+    with path.open("rb") as file:
+        first_lines = [line for line in islice(file, _JSON_LINES_READ) if line.strip()]
+    try:
+        values = [json.loads(line) for line in first_lines]
+    except (ValueError, RecursionError):
+        return False
+    # A file of one line is a single JSON value.
+    return len(values) > 1 and all(isinstance(value, dict) for value in values)
 
 
 def _json_pair_advice(source: Path, target: Path) -> str:

@@ -3,6 +3,7 @@
 The command new-corpus calls `find_table` and `archive_sides` for .zip and .tar files.
 """
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +116,8 @@ def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, s
     if not languages_by_stem:
         raise UserError(
             f"{archive.name}: no two files are named alike and end in a language each, such as "
-            f"x.de and x.en. The archive contains {listed_members(members)}"
+            f"x.de and x.en. The archive contains {listed_members(members)}. Unpack it, and name "
+            f"its text files: {_unpacking_command(archive)}"
         )
     # Each language once, in the order of the files.
     all_languages = dict[str, None]()
@@ -136,9 +138,9 @@ def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, s
             f"languages, such as: --languages {example_languages(list(all_languages))}"
         )
     first, second = all_languages
-    # OPUS writes the order of the languages before them: NAME.de-en.en is a text of de-en.
+    # Publishers write the order of the languages before them: NAME.de-en.en is a text of de-en.
     for stem, languages in languages_by_stem.items():
-        if stem.endswith(f"{languages[1]}-{languages[0]}"):
+        if stem.endswith((f"{languages[1]}-{languages[0]}", f"{languages[1]}_{languages[0]}")):
             return second, first
     return first, second
 
@@ -168,4 +170,4 @@ def _is_language(name_end: str, stem: str) -> bool:
         stem: The name without this part. `NAME.en-nso` shows that `nso` is a language, too.
     """
     pair = PurePosixPath(stem).name.rpartition(".")[2]
-    return is_listed(name_end) or name_end in pair.split("-")
+    return is_listed(name_end) or name_end in re.split("[-_]", pair)

@@ -23,7 +23,7 @@ from bleuprint.corpus.file_languages import (
     parse_language,
 )
 from bleuprint.corpus.memory_languages import choose_memory_languages
-from bleuprint.corpus.other_formats import advice_for_files
+from bleuprint.corpus.other_formats import advice_for_files, has_json_lines
 from bleuprint.corpus.own_archives import archive_sides, find_table
 from bleuprint.corpus.table_columns import choose_columns
 from bleuprint.corpus.text_name import TextName
@@ -198,7 +198,8 @@ def format_of(files: Sequence[Path]) -> Format:
     """Return the format of a user's parallel text, by the names of its files.
 
     Two files are plain text, one sentence per line. A single file is a table, a translation memory
-    or an archive. Plain text, tables and memories may be compressed.
+    or an archive. Plain text, tables and memories may be compressed. A .json file with an object
+    per line, as scripts of Hugging Face read it, is in the format jsonl.
 
     Args:
         files: One or two files.
@@ -206,6 +207,8 @@ def format_of(files: Sequence[Path]) -> Format:
     Raises:
         UserError: The format is not supported. The message says how to convert the file.
     """
+    if len(files) == 1 and has_json_lines(files[0]):
+        return "jsonl"
     advice = advice_for_files(files)
     if advice is not None:
         raise UserError(advice)

@@ -10,14 +10,20 @@ from dataclasses import dataclass
 
 from bleuprint.config.corpus_files import File
 from bleuprint.config.text_formats import TABLES_OF_RECORDS, Format
+from bleuprint.corpus.file_languages import ROLE_WORDS
 from bleuprint.corpus.table import SHOWN_CHARACTERS, Column, read_columns
 from bleuprint.rules.language_id import LanguageId
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.language_codes import code_of_language_name, is_listed, language_code
 
-# The column names, in lower case, that mean source and target.
+# The column names, in lower case, that mean source and target. Tables of human judgments have the
+# target as the reference, besides outputs of systems.
 _SOURCE_NAMES = {"source", "src"}
 _TARGET_NAMES = {"target", "tgt", "trg", "translation"}
+_REFERENCE_NAMES = {"ref", "reference"}
+# The name of a column with the output of a system, beside a column that is named `src` or `source`.
+# Otherwise it is the code of Maltese.
+_MACHINE_TRANSLATION = "mt"
 # A language tag has at most three parts: a language, a script and a region, as in sr_Latn_RS.
 _MAX_TAG_PARTS = 3
 # In a table without a header, the first line is a sentence pair. A sentence often contains a word
@@ -167,9 +173,11 @@ def _header_languages(columns: Sequence[Column]) -> dict[int, str]:
         The code of the language, such as `de`, by the number of the column, from 1. Columns with
         other names are missing.
     """
+    has_source = _column_with_name(columns, _SOURCE_NAMES) is not None
     languages = {}
     for column in columns:
-        language = _language_of_name(column.name)
+        is_output = has_source and column.stripped_name.lower() == _MACHINE_TRANSLATION
+        language = None if is_output else _language_of_name(column.name)
         # A column with the name `id` mostly contains keys, although id is also the code of
         # Indonesian. So the cells must look like sentences, too.
         has_text = column.problem(has_header=True) == ""
@@ -223,12 +231,15 @@ def _language_of_name(name: str) -> str | None:
     words = [word for word in re.split(r"[^A-Za-z]+", name) if word]
     if len(words) > _MAX_NAME_WORDS:
         return None
+    if name.strip().lower() in ROLE_WORDS:
+        return None
     # The whole name is a code with at most a script and a region, such as sr_Latn_RS.
     if is_listed(name) and len(words) <= _MAX_TAG_PARTS:
         return language_code(name)
     # In a longer name, the language is mostly the last word.
     for word in reversed(words):
-        if len(words) > 1 and word.islower() and is_listed(word):
+        is_code = word.islower() and is_listed(word) and word not in ROLE_WORDS
+        if len(words) > 1 and is_code:
             return language_code(word)
         language = code_of_language_name(word)
         if language:
@@ -297,6 +308,7 @@ def _choose_by_header(
     """
     source = _column_with_name(columns, _SOURCE_NAMES)
     target = _column_with_name(columns, _TARGET_NAMES)
+    target = target or _column_with_name(columns, _REFERENCE_NAMES)
     if source and target:
         return source, target
     # Each language once, in the order of the columns.

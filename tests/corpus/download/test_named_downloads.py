@@ -97,6 +97,11 @@ IWSLT_FILES = {
     "de-en/IWSLT17.TED.tst2017.de-en.de.xml": published_files("ted-xml")[0],
     "en-de/IWSLT17.TED.tst2017.en-de.en.xml": published_files("ted-xml")[1],
 }
+# A source of WMT in SGML, and a reference of Google in plain text, which is not in an archive.
+MIXED_FILES = {
+    "sgm/newstest2019-ende-src.en.sgm": published_files("sgml")[0],
+    "wmt19-ende-ar.ref": published_files("plain")[1],
+}
 # By test set and language pair: the files in its archives.
 PUBLISHED = {
     ("wmt14/full", "de-en"): sgml_files(
@@ -106,14 +111,30 @@ PUBLISHED = {
     ("multi30k/2016", "en-de"): plain_files("test_2016_flickr.en", "test_2016_flickr.de"),
     ("mtnt2019", "en-fr"): table(4, "MTNT2019/en-fr.final.tsv"),
     ("iwslt17", "de-en"): IWSLT_FILES,
+    ("wmt19/google/ar", "en-de"): MIXED_FILES,
 }
+
+
+def archive_of_download(name, files, download_count):
+    """Return one archive of a test set.
+
+    Args:
+        name: The name of the archive.
+        files: All files of the test set by path.
+        download_count: How many downloads the test set has. Each of several archives contains the
+            folder with its name, or WMT's `sgm`; a single one contains all files.
+    """
+    folders = (f"{name.partition('.')[0]}/", "sgm/")
+    own_files = [entry for entry in files.items() if entry[0].startswith(folders)]
+    return tgz(files.items() if download_count == 1 else own_files)
 
 
 @pytest.fixture(params=PUBLISHED, ids=lambda key: key[0])
 def published(request, monkeypatch, host, tmp_path):
     """A test set of sacreBLEU and its language pair; a local host has its archives.
 
-    Each of several archives contains the folder with its name; a single one contains all files.
+    Each of several archives contains the folder with its name; a single one contains all files that
+    are not downloaded alone.
     """
     name, pair = request.param
     files = PUBLISHED[request.param]
@@ -122,11 +143,9 @@ def published(request, monkeypatch, host, tmp_path):
     sums = []
     for number, url in enumerate(dataset.data):
         file_name = url.rpartition("/")[2]
-        folder = file_name.partition(".")[0]
-        own_files = [entry for entry in files.items() if entry[0].startswith(f"{folder}/")]
-        archive = tgz(files.items() if len(dataset.data) == 1 else own_files)
-        addresses.append(host.put(f"/{number}/{file_name}", archive))
-        sums.append(hashlib.md5(archive).hexdigest())
+        content = files.get(file_name) or archive_of_download(file_name, files, len(dataset.data))
+        addresses.append(host.put(f"/{number}/{file_name}", content))
+        sums.append(hashlib.md5(content).hexdigest())
     monkeypatch.setattr(dataset, "data", addresses)
     monkeypatch.setattr(dataset, "md5", sums)
     monkeypatch.setattr(dataset, "_outdir", str(tmp_path / "sacrebleu"))

@@ -3,6 +3,10 @@
 The format sgml, WMT's until 2020, is almost XML, but sentences contain bare & and <; entities are
 not decoded, as in sacreBLEU. The format ted-xml, IWSLT's (IWSLT14.TED.tst2010.de-en.de.xml), is
 XML. In both, only the tags of documents (<doc>) and segments (<seg>) are read.
+
+Additional references for a test set of WMT are plain text: `wmt19-ende-ar.ref` for the source
+`newstest2019-ende-src.en.sgm`. If the name of only one file says that it is SGML, the other one has
+a segment per line.
 """
 
 import html
@@ -27,6 +31,8 @@ _ELEMENT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"""([\w:-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
+# How the names of SGML files end.
+_SGML_NAME = re.compile(r"\.(sgm|sgml|xml)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
 # The end tag of the whole file; without it the file was cut short.
 _END_OF_FILE = re.compile(r"</(srcset|refset|tstset|mteval)\s*>\s*\Z", re.IGNORECASE)
 
@@ -57,8 +63,8 @@ def read_segments(
     """Read the sentence pairs of a test set in SGML, as WMT and IWSLT published them.
 
     A sentence is a segment (<seg>) of a document (<doc>). Both files contain the same segments, in
-    the same order. As in sacreBLEU, several spaces or line breaks in a row become one space. Both
-    files are in memory.
+    the same order; one of them may be plain text. As in sacreBLEU, several spaces or line breaks in
+    a row become one space. Both files are in memory.
 
     Args:
         streams: The bytes of the source and the target file.
@@ -69,16 +75,23 @@ def read_segments(
     Raises:
         UserError: A file seems truncated, or the order of documents or segments differs.
     """
-    source_segments = _read_file(streams[0], names[0])
-    target_segments = _read_file(streams[1], names[1])
-    for source, target in zip_longest(source_segments, target_segments):
-        if source is None or target is None or not _have_equal_ids(source, target):
+    sgml_names = [name for name in names if _SGML_NAME.search(name)]
+    has_plain_text = len(sgml_names) == 1
+    segments_of_files = []
+    for stream, name in zip(streams, names, strict=True):
+        is_plain_text = has_plain_text and name not in sgml_names
+        read = _read_lines_as_segments if is_plain_text else _read_file
+        segments_of_files.append(read(stream, name))
+    for source, target in zip_longest(*segments_of_files):
+        # The lines of plain text have no ids, so only their number can be compared.
+        has_pair = source is not None and target is not None
+        if not has_pair or not (has_plain_text or _have_equal_ids(source, target)):
             source_location = source.location if source else f"{names[0]} has ended"
             target_location = target.location if target else f"{names[1]} has ended"
             raise UserError(
                 f"{source_location}, but {target_location}, so the files are not parallel"
             )
-        documents.append(source.document_id)
+        documents.append(source.document_id or target.document_id)
         yield Pair(
             source=_sentence(source, has_entities),
             target=_sentence(target, has_entities),
@@ -101,6 +114,17 @@ def _sentence(segment: _Segment, has_entities: bool) -> str:
     if has_entities:
         text = html.unescape(text)
     return " ".join(text.split())
+
+
+def _read_lines_as_segments(stream: BinaryIO, name: str) -> Iterator[_Segment]:
+    """Read the lines of a plain text file as segments without ids.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+    """
+    for number, line in enumerate(read_lines(stream, name), 1):
+        yield _Segment(document_id="", segment_id="", text=line, location=f"{name}:{number}")
 
 
 def _read_file(stream: BinaryIO, name: str) -> Iterator[_Segment]:
