@@ -165,6 +165,8 @@ def test_the_filter_omits_language_id_for_a_language_it_cannot_identify(project)
         pytest.param(("null.en", "null.de"), None, "null-en-de", id="word of YAML"),
         pytest.param(("a.de-en.en", "a.de-en.de"), None, "a-en-de", id="languages twice"),
         pytest.param(("one.txt", "two.txt"), ("en", "chr"), "mine-en-chr", id="nothing in common"),
+        pytest.param(("en.txt", "de.txt"), None, "mine-en-de", id="only languages"),
+        pytest.param(("train.src", "train.tgt"), ("en", "de"), "train-en-de", id="roles"),
     ],
 )
 def test_a_corpus_is_named_after_its_files_and_languages(project, names, languages, corpus_name):

@@ -121,6 +121,13 @@ def write_zip_of_memory(path):
             id="jsonl",
         ),
         pytest.param(
+            "mine.json",
+            write_jsonl,
+            'format: jsonl columns: ["translation.en", "translation.de"] '
+            'both: {path: "inputs/mine.json"}',
+            id="jsonl called json, as scripts of Hugging Face read it",
+        ),
+        pytest.param(
             "mine.en-de.jsonl.zst",
             write_compressed_jsonl,
             'format: jsonl columns: ["source_text", "target_text"] '
@@ -182,6 +189,38 @@ def test_the_languages_of_a_zip_of_opus_are_those_of_its_files(project):
     (part,) = new.corpus.files.train.values()
     assert part.format == "moses"
     assert list(read_text_pairs(part, new.languages)) == FIVE_HUNDRED_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "corpus_name"),
+    [
+        pytest.param("de-en.txt.zip", "a.de-en", "mine-de-en", id="OPUS"),
+        pytest.param("laws.zip", "laws.de_en", "laws-de-en", id="underscore in the files' names"),
+        pytest.param("de_en.zip", "text", "mine-de-en", id="underscore in the archive's name"),
+        pytest.param("laws.zip", "text", "laws-en-de", id="order of the files"),
+    ],
+)
+def test_the_order_of_languages_and_the_name_are_those_of_the_archive(
+    project, name, first, corpus_name
+):
+    """FIRST is the beginning of the names of the two files, English before German."""
+    path = project / "inputs" / name
+    path.write_bytes(zip_archive([(f"{first}.en", ENGLISH), (f"{first}.de", GERMAN)]))
+
+    new = NewCorpus.from_files([path.relative_to(project)])
+
+    assert new.name == corpus_name
+
+
+@pytest.mark.parametrize("extension", ["tar", "tgz", "tar.gz", "tar.xz"])
+def test_the_extension_of_a_tar_file_is_not_part_of_its_name(project, extension):
+    path = project / "inputs" / f"laws.{extension}"
+    files = [("a.en", ENGLISH), ("a.de", GERMAN)]
+    path.write_bytes(pack(f"a.{extension}", files))
+
+    new = NewCorpus.from_files([path.relative_to(project)])
+
+    assert new.name == "laws-en-de"
 
 
 def test_the_user_may_choose_the_languages_of_a_zip(project):
@@ -259,7 +298,8 @@ def test_an_archive_with_files_of_old_macs_gets_their_setting(project):
             "none.zip",
             ["README", "text.txt"],
             "no two files are named alike and end in a language each, such as x.de and x.en. The "
-            "archive contains README, text.txt",
+            "archive contains README, text.txt. Unpack it, and name its text files: "
+            "python -m zipfile -e inputs/none.zip inputs",
             id="zip without texts",
         ),
     ],

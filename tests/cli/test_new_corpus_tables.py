@@ -95,6 +95,40 @@ def test_a_header_names_columns_and_languages(project, capsys, header, columns):
     assert sorted(read_text_pairs(part, corpus.languages)) == sorted(FIVE_HUNDRED_PAIRS)
 
 
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        (("src", "ref", "mt"), ("src", "ref")),
+        (("mt", "src", "tgt"), ("src", "tgt")),
+        (("hyp", "source", "reference"), ("source", "reference")),
+    ],
+    ids="-".join,
+)
+def test_roles_of_columns_are_not_languages(project, header, columns):
+    """`src` is also a code of Sardinian, `mt` of Maltese. COLUMNS are source and target."""
+    rows = [header]
+    for english, german in FIVE_HUNDRED_PAIRS:
+        cells = {columns[0]: english, columns[1]: german}
+        rows.append([cells.get(name, f"Output {english}") for name in header])
+    write_rows(project, rows, "judged.tsv")
+
+    with pytest.raises(UserError, match="Name both, such as: --languages de en"):
+        NewCorpus.from_files([Path("inputs/judged.tsv")])
+    new = NewCorpus.from_files([Path("inputs/judged.tsv")], ["en", "de"])
+
+    assert new.text.columns == columns
+    assert sorted(new.sample) == sorted(FIVE_HUNDRED_PAIRS)
+
+
+def test_a_column_of_maltese_is_a_language(project):
+    """The sentences are German: a small text whose language is not identified as another."""
+    write_rows(project, [("en", "mt"), *FIVE_HUNDRED_PAIRS], "mine.tsv")
+
+    new = NewCorpus.from_files([Path("inputs/mine.tsv")])
+
+    assert new.languages == ("en", "mt")
+
+
 def test_the_languages_of_the_command_select_columns_of_the_header(project):
     """Codes of one language are equal: `ger` in the command selects the column `de`."""
     rows = [("key", "de", "note", "en")]

@@ -131,6 +131,18 @@ def test_the_command_for_two_json_files_pairs_texts_with_the_same_key(inputs):
             id="messages of gettext",
         ),
         pytest.param(
+            "a_de.properties",
+            b"",
+            r"prop2po -t ENGLISH\.properties inputs/a_de\.properties inputs/a_de\.po and po2tmx -l",
+            id="messages of Java",
+        ),
+        pytest.param(
+            "film.srt",
+            b"",
+            r"film\.srt: \.srt files are not read\. Subtitles of two languages rarely fit line by",
+            id="subtitles",
+        ),
+        pytest.param(
             "a.xlsx",
             b"",
             r"a\.xlsx: \.xlsx files are not read\. Save it as text",

@@ -111,7 +111,8 @@ def test_a_file_is_never_both_source_and_target(inputs):
 
     assert archive_error("inputs/a.zip", ("zh-Hans", "zh-Hant")) == (
         "inputs/a.zip: no two files are named alike and end in zh-Hans and zh-Hant, such as "
-        "x.zh-Hans and x.zh-Hant. The archive contains a.zh, a.en"
+        "x.zh-Hans and x.zh-Hant. The archive contains a.zh, a.en. Name two files, source and "
+        "target, each with its archive_member"
     )
 
 

@@ -51,7 +51,8 @@ def side_members(
         raise UserError(
             f"{archive}: no two files are named alike and end in {wanted}, such as "
             f"x.{languages[0]} and x.{languages[1]}. The archive contains "
-            f"{listed_members(members)}. Name two files, source and target, each with its archive_member"
+            f"{listed_members(members)}. Name two files, source and target, each with its "
+            "archive_member"
         )
     sources = [source for source, _ in pairs]
     raise UserError(

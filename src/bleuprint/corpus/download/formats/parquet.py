@@ -8,13 +8,11 @@ from typing import IO, Any, BinaryIO
 
 from bleuprint.corpus.download.formats.records import (
     NumberedRecord,
-    columns_by_language,
+    PairChoice,
     listed_columns,
     missing_column,
     pairs_of_records,
 )
-from bleuprint.corpus.download.formats.scores import ScoreLimit
-from bleuprint.corpus.steps.filter_stats import SetCounts
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair
 
@@ -22,24 +20,13 @@ from bleuprint.text.parallel import Pair
 _BATCH_ROWS = 1000
 
 
-def read_parquet(
-    stream: BinaryIO,
-    name: str,
-    columns: tuple[str, str] | None,
-    languages: tuple[str, str],
-    counts: SetCounts,
-    limit: ScoreLimit | None = None,
-) -> Iterator[Pair]:
+def read_parquet(stream: BinaryIO, name: str, choice: PairChoice) -> Iterator[Pair]:
     """Read the sentence pairs of a Parquet file.
 
     Args:
         stream: The bytes of the file.
         name: The name of the file in messages.
-        columns: The names of the source and the target column. None for those that are named after
-            the languages.
-        languages: The codes of source and target.
-        counts: Statistics to which pairs with a null are added as dropped.
-        limit: Drops pairs by a column of scores; None to keep all pairs.
+        choice: Which pairs are read.
 
     Raises:
         UserError: The file is damaged, or lacks a column, a column is not text, or a score is not a
@@ -47,8 +34,7 @@ def read_parquet(
     """
     with _opened_parquet(stream, name) as file:
         types = _column_types(file.schema_arrow)
-        if columns is None:
-            columns = columns_by_language(list(types), languages, name)
+        columns = choice.columns_among(list(types), name)
         for column in columns:
             if column not in types:
                 raise missing_column(column, list(types), name)
@@ -58,12 +44,12 @@ def read_parquet(
                     f"{listed_columns(list(types))}"
                 )
         read_columns = list(columns)
-        if limit is not None:
-            score_column = str(limit.column)
+        if choice.limit is not None:
+            score_column = str(choice.limit.column)
             if score_column not in types:
                 raise missing_column(score_column, list(types), name)
             read_columns.append(score_column)
-        yield from pairs_of_records(_records(file, read_columns), name, columns, counts, limit)
+        yield from pairs_of_records(_records(file, read_columns), name, columns, choice)
 
 
 def parquet_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:

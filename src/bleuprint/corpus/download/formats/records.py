@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple
 
@@ -43,24 +44,43 @@ class NumberedRecord(NamedTuple):
     values: Record
 
 
-def read_json_lines(
-    stream: BinaryIO,
-    name: str,
-    columns: tuple[str, str] | None,
-    languages: tuple[str, str],
-    counts: SetCounts,
-    limit: ScoreLimit | None = None,
-) -> Iterator[Pair]:
-    """Read the sentence pairs of a .jsonl file, which has a JSON object per line.
+@dataclass(frozen=True)
+class PairChoice:
+    """Which sentence pairs of a table of records are read.
 
-    Args:
-        stream: The bytes of the file.
-        name: The name of the file in messages.
+    Attributes:
         columns: The names of the source and the target column. None for those that are named after
             the languages.
         languages: The codes of source and target.
         counts: Statistics to which pairs with a null are added as dropped.
         limit: Drops pairs by a column of scores; None to keep all pairs.
+    """
+
+    columns: tuple[str, str] | None
+    languages: tuple[str, str]
+    counts: SetCounts
+    limit: ScoreLimit | None = None
+
+    def columns_among(self, names: Sequence[str], location: str) -> tuple[str, str]:
+        """Return the names of the source and the target column.
+
+        Args:
+            names: The names of all columns.
+            location: Where the names are written, for messages.
+
+        Raises:
+            UserError: The user names no columns, and none or several are named after a language.
+        """
+        return self.columns or columns_by_language(names, self.languages, location)
+
+
+def read_json_lines(stream: BinaryIO, name: str, choice: PairChoice) -> Iterator[Pair]:
+    """Read the sentence pairs of a .jsonl file, which has a JSON object per line.
+
+    Args:
+        stream: The bytes of the file.
+        name: The name of the file in messages.
+        choice: Which pairs are read.
 
     Raises:
         UserError: A line is not a JSON object, or lacks a column, or a value is not text.
@@ -69,10 +89,8 @@ def read_json_lines(
     first = next(records, None)
     if first is None:
         return
-    if columns is None:
-        location = f"{name}:{first.number}"
-        columns = columns_by_language(column_names(first.values), languages, location)
-    yield from pairs_of_records(chain([first], records), name, columns, counts, limit)
+    columns = choice.columns_among(column_names(first.values), f"{name}:{first.number}")
+    yield from pairs_of_records(chain([first], records), name, columns, choice)
 
 
 def json_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:
@@ -106,8 +124,7 @@ def pairs_of_records(
     records: Iterator[NumberedRecord],
     name: str,
     columns: tuple[str, str],
-    counts: SetCounts,
-    limit: ScoreLimit | None,
+    choice: PairChoice,
 ) -> Iterator[Pair]:
     """Yield the sentence pairs of records.
 
@@ -115,19 +132,19 @@ def pairs_of_records(
         records: The records of a file.
         name: The name of the file in messages.
         columns: The names of the source and the target column.
-        counts: Statistics to which pairs with a null are added as dropped.
-        limit: Drops pairs by a column of scores; None to keep all pairs.
+        choice: Which pairs are read.
 
     Raises:
         UserError: A record lacks a column, a value is not text, or a score is not a number.
     """
     source_column, target_column = columns
+    limit = choice.limit
     for number, record in records:
         location = f"{name}:{number}"
         source = text_of(record, source_column, location)
         target = text_of(record, target_column, location)
         if source is None or target is None:
-            counts.count_dropped("one_language")
+            choice.counts.count_dropped("one_language")
         elif limit is None or limit.keeps(_score_of(record, limit, location), location):
             yield Pair(source, target)
 

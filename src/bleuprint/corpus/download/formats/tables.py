@@ -13,6 +13,7 @@ from bleuprint.config.corpus_files import Text
 from bleuprint.corpus.download.formats.lines import pairs_of_rows, read_lines
 from bleuprint.corpus.download.formats.parquet import read_parquet
 from bleuprint.corpus.download.formats.records import (
+    PairChoice,
     columns_by_language,
     in_one_line,
     read_json_lines,
@@ -45,11 +46,12 @@ def read_table(
     """
     [file] = text.files
     limit = score_limit(text, counts)
+    choice = PairChoice(text.named_columns, languages, counts, limit)
     match text.format:
         case "jsonl":
-            return read_json_lines(stream, file.name, text.named_columns, languages, counts, limit)
+            return read_json_lines(stream, file.name, choice)
         case "parquet":
-            return read_parquet(stream, file.name, text.named_columns, languages, counts, limit)
+            return read_parquet(stream, file.name, choice)
         case _:
             return read_csv(stream, file.name, text.columns, languages, limit)
 
