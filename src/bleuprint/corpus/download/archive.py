@@ -183,7 +183,7 @@ def _unpacking_errors(shown_name: str) -> Iterator[None]:
         cause = " ".join(str(error).split())  # In one line.
         raise UserError(
             f"{shown_name}: cannot be unpacked: {cause}. It is damaged or cut short, or the "
-            "extension of its name is wrong"
+            "extension of its name is wrong. Get the file again, or correct its name"
         ) from None
 
 

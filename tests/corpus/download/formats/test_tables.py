@@ -318,7 +318,8 @@ def test_a_name_that_leads_into_a_text_is_not_a_column():
     [
         pytest.param(
             ("de", "score"),
-            "column 'score' contains double, not text. Columns: 'de', 'score', 'translation.en'",
+            "column 'score' contains double, not text. Name two others under columns. There are: "
+            "'de', 'score', 'translation.en'",
             id="numbers",
         ),
         pytest.param(

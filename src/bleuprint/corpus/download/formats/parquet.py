@@ -40,8 +40,8 @@ def read_parquet(stream: BinaryIO, name: str, choice: PairChoice) -> Iterator[Pa
                 raise missing_column(column, list(types), name)
             if not _is_text(types[column]):
                 raise UserError(
-                    f"{name}: column {column!r} contains {types[column]}, not text. Columns: "
-                    f"{listed_columns(list(types))}"
+                    f"{name}: column {column!r} contains {types[column]}, not text. Name two "
+                    f"others under columns. There are: {listed_columns(list(types))}"
                 )
         read_columns = list(columns)
         if choice.limit is not None:
