@@ -200,9 +200,10 @@ FEATURES = {
         modules=("scoring/own_metrics.py",),
         names=("own_(metrics?|keys)", "metric.own_module"),
     ),
+    # The word huggingface is no sign of the feature: pretrained models have names there, too.
     "texts by name": Feature(
-        modules=("config/named_texts.py", "config/sacrebleu_sets.py"),
-        names=("sacrebleu_sets?", "opus", "huggingface", "names_of_texts"),
+        modules=("config/named_texts.py", "config/sacrebleu_sets.py", "corpus/text_name.py"),
+        names=("sacrebleu_sets?", "opus", "names_of_texts", "text_by_name"),
     ),
     "languages by tags": Feature(
         modules=("text/bcp47.py", "runtime/tag_pattern.py"),
