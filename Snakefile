@@ -4,8 +4,8 @@
 # DVC decides what has changed, by contents: after `dvc repro`, `dvc checkout` or `dvc pull` nothing
 # runs again. Finished stages are recorded in DVC when the run ends, even if it fails.
 #
-# `snakemake -c8 --set-scatter shards=8` prepares each corpus in eight jobs per stage. The outputs have
-# the same bytes.
+# `snakemake -c8 --set-scatter shards=8` prepares each corpus, and translates each synthetic text, in
+# eight jobs per stage. The outputs have the same bytes.
 #
 # After a run was killed (SIGKILL, power), the same command continues: a lock that the killed Snakemake
 # has left on this machine is removed here, and profiles/default sets `rerun-incomplete`.
@@ -114,9 +114,10 @@ for each in RULES:
                 **each.constraints,
             conda:
                 "profiles/environment.yaml"
+            threads: JOBS.thread_function(each, is_shard=True)
             resources:
                 **slurm.job_resources(each),
-                gpu=JOBS.gpu_function(each),
+                gpu=JOBS.gpu_function(each, is_shard=True),
             params:
                 command=each.shard_command,
                 digest=each.shard_digest,

@@ -52,14 +52,33 @@ def test_a_stage_gets_its_share_of_eight_cores(
 def test_trainings_divide_eight_gpus(clean, waiting_trainings, expected_gpus):
     training = replace(clean, name="train@tiny-own-1", gpu=1)
 
-    assert gpus_for(training, 8, waiting_trainings) == expected_gpus
+    gpus = gpus_for(training, 8, waiting_trainings, waiting_stages=60)
+
+    assert gpus == expected_gpus
 
 
-@pytest.mark.parametrize("kind", ["translate", "back_translate", "comet"])
-def test_other_stages_compute_on_one_gpu(clean, kind):
-    stage = replace(clean, name=f"{kind}@tiny-own-1", gpu=1)
+@pytest.mark.parametrize("kind", ["translate", "comet"])
+def test_stages_that_cannot_divide_their_text_compute_on_one_gpu(clean, kind):
+    stage = replace(clean, name=f"{kind}@tiny-own-1", gpu=1, is_sharded=False)
 
-    assert gpus_for(stage, 8, waiting_trainings=0) == 1
+    assert gpus_for(stage, 8, waiting_trainings=0, waiting_stages=1) == 1
+
+
+@pytest.mark.parametrize(
+    ("waiting_trainings", "waiting_stages", "expected_gpus"),
+    [
+        pytest.param(0, 1, 8, id="alone: all"),
+        pytest.param(0, 2, 4, id="two texts: half"),
+        pytest.param(0, 20, 1, id="more stages than GPUs: one"),
+        pytest.param(1, 2, 1, id="beside a training: one"),
+    ],
+)
+def test_the_translation_of_a_synthetic_text_uses_the_gpus_that_no_training_needs(
+    clean, waiting_trainings, waiting_stages, expected_gpus
+):
+    stage = replace(clean, name="back_translate@german", gpu=1, is_sharded=True)
+
+    assert gpus_for(stage, 8, waiting_trainings, waiting_stages) == expected_gpus
 
 
 @pytest.mark.parametrize(("gpus", "expected_cores"), [(8, 56), (3, 21), (1, 7)])

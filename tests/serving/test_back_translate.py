@@ -6,7 +6,8 @@ import pytest
 
 from bleuprint.decoding.sampling import Sampler
 from bleuprint.runtime.errors import UserError
-from bleuprint.serving.back_translate import translate_side
+from bleuprint.serving.back_translate import translate_piece, write_synthetic_pairs
+from bleuprint.serving.translated_pieces import TextPiece
 from bleuprint.serving.translator import Translator
 from bleuprint.text import parallel
 from bleuprint.text.parallel import BLOCK_PAIRS, TextFolder
@@ -39,15 +40,21 @@ def translate_one_by_one(translator, lines):
     return translations
 
 
-def synthetic_pairs(folder, translator, german_lines, is_source=True, **options):
-    """Return the pairs of German lines and their translations that `translate_side` writes.
+def unchanged(translation, line_number):  # noqa: ARG001
+    """Return a translation as it is, without noise."""
+    return translation
+
+
+def synthetic_pairs(folder, translator, german_lines, is_source=True, tag=None, change=unchanged):
+    """Translate German lines in one piece; return the pairs that are written.
 
     Args:
         folder: Where to write the text `german` and the synthetic text.
         translator: Translates the lines.
         german_lines: The monolingual text.
         is_source: Whether the translations are the source side of the pairs.
-        options: Other arguments of `translate_side`.
+        tag: A word that is put before each source; None for no tag.
+        change: A function that changes each translation, such as one that adds noise.
     """
     if is_source:
         german_text = TextFolder(folder / "german", "en", "de")
@@ -58,8 +65,9 @@ def synthetic_pairs(folder, translator, german_lines, is_source=True, **options)
     write_set(german_text, "train", one_sided_pairs)
     output = german_text.with_path(folder / "synthetic")
     output.path.mkdir(exist_ok=True)
-    options.setdefault("tag", None)
-    translate_side(translator, german_text, output, is_source, **options)
+    piece = TextPiece(number=1, start=0, stop=len(german_lines))
+    translations = translate_piece(translator, german_text, piece, is_source, change, advance=print)
+    write_synthetic_pairs(german_text, translations, output, is_source, tag)
     return list(output.pairs("train"))
 
 

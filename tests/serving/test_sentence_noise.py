@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bleuprint.config.synthetic import Noise
-from bleuprint.serving.back_translate import FILLER, add_noise, add_noise_to_sentence
+from bleuprint.serving.translation_noise import FILLER, add_noise, add_noise_to_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 
 WORDS = [str(number) for number in range(20)]

@@ -40,7 +40,7 @@ class Stage:
         memory_gb: The memory to reserve.
         hours: The time to reserve.
         gpu: The number of GPUs to reserve.
-        is_sharded: Whether the stage can process shards of its corpus and join them.
+        is_sharded: Whether the stage can process shards of its text and join them.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Stage:
         command renames it to MARK: `python stages/clean.py own && mv MARK.begun MARK`.
 
         Args:
-            shards: Into how many parts other jobs have divided the corpus. If there are several,
+            shards: Into how many parts other jobs have divided the text. If there are several,
                 they have done the work, and this stage only joins their results (option
                 `--gather`).
         """
@@ -248,6 +248,8 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
         if key.startswith("inputs."):
             dependencies.extend(value)
     needs_one_core = _needs_one_core(parameters)
+    # Such a stage may work with several processes, each of which needs one core.
+    is_sharded = resources.get("sharded", False)
     command = dvc_stage.cmd
     return Stage(
         name=dvc_stage.name,
@@ -257,16 +259,16 @@ def _describe_stage(dvc_stage: Any, settings: Mapping[str, Any]) -> Stage:
         outputs=tuple(output.def_path for output in dvc_stage.outs),
         git_outputs=tuple(output.def_path for output in dvc_stage.outs if not output.use_cache),
         parameters=parameters,
-        threads=1 if needs_one_core else resources["threads"],
+        threads=1 if needs_one_core and not is_sharded else resources["threads"],
         memory_gb=resources["memory_gb"],
         hours=resources["hours"],
         gpu=0 if needs_one_core else resources.get("gpu", 0),
-        is_sharded=resources.get("sharded", False),
+        is_sharded=is_sharded,
     )
 
 
 def _needs_one_core(parameters: Mapping[str, Any]) -> bool:
-    """Return whether a stage gets one core and no GPU, even if dvc.yaml reserves more for its kind.
+    """Return whether each process of a stage needs one core and no GPU, whatever dvc.yaml reserves.
 
     The setting `arithmetic` of a run decides. Only with the value `native` does the run use several
     threads or a GPU. With `portable`, it computes the same on every processor, but in one thread.

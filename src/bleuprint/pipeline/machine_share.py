@@ -5,6 +5,7 @@ stage takes cores only. Both runners, `make reproduce` and Snakemake, divide a m
 functions. The stage itself then locks its GPUs (runtime/gpu_locks.py).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bleuprint.pipeline.graph import Stage
@@ -35,19 +36,23 @@ def uses_gpu(stage: Stage, machine: MachineShare) -> bool:
     return stage.gpu > 0 and machine.gpus > 0
 
 
-def gpus_for(stage: Stage, available_gpus: int, waiting_trainings: int) -> int:
+def gpus_for(stage: Stage, available_gpus: int, waiting_trainings: int, waiting_stages: int) -> int:
     """Return how many GPUs a stage gets on a machine that has some.
 
-    Trainings share the GPUs equally. Any other stage, such as translate, computes on one.
+    Trainings share the GPUs equally. A stage that can divide its text, such as back_translate, gets
+    an equal share if no training waits. Any other stage, such as translate, computes on one.
 
     Args:
         stage: A stage that computes on GPUs.
         available_gpus: The number of GPUs to divide.
         waiting_trainings: The number of trainings that divide them, this one included.
+        waiting_stages: The number of all stages that wait for a GPU, this one included.
     """
-    if stage.kind != "train":
-        return 1
-    return max(1, available_gpus // max(1, waiting_trainings))
+    if stage.kind == "train":
+        return max(1, available_gpus // max(1, waiting_trainings))
+    if stage.is_sharded and waiting_trainings == 0:
+        return max(1, available_gpus // waiting_stages)
+    return 1
 
 
 def cores_beside_gpus(gpus: int, machine: MachineShare) -> int:
@@ -62,6 +67,26 @@ def cores_beside_gpus(gpus: int, machine: MachineShare) -> int:
         machine: The whole machine.
     """
     return max(1, machine.cores * gpus // (machine.gpus + 1))
+
+
+def share_on_gpus(
+    stage: Stage, stages_of_run: Iterable[Stage], machine: MachineShare
+) -> MachineShare:
+    """Return the GPUs that a stage gets if all GPUs are divided once, and its part of the cores.
+
+    Args:
+        stage: A stage that computes on GPUs.
+        stages_of_run: All stages of the run, among which the GPUs are divided.
+        machine: The whole machine.
+    """
+    trainings = 0
+    gpu_stages = 0
+    for other in stages_of_run:
+        if uses_gpu(other, machine):
+            gpu_stages += 1
+            trainings += other.kind == "train"
+    gpus = gpus_for(stage, machine.gpus, trainings, gpu_stages)
+    return MachineShare(cores=cores_beside_gpus(gpus, machine), gpus=gpus)
 
 
 def cores_for(stage: Stage, free_cores: int, waiting_stages: int, machine: MachineShare) -> int:

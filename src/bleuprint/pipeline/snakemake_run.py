@@ -22,7 +22,7 @@ from bleuprint.pipeline.leftovers import move_leftovers
 from bleuprint.pipeline.machine_share import (
     MachineShare,
     cores_beside_gpus,
-    gpus_for,
+    share_on_gpus,
     uses_gpu,
     whole_machine,
 )
@@ -143,32 +143,61 @@ class Jobs:
         """Return the cores and GPUs that Snakemake reserves for a job.
 
         On a machine with GPUs, all trainings of this run divide them. Snakemake asks once for each
-        job, before it starts, so a training that is left alone at the end does not get more. In all
-        other cases the numbers are those of dvc.yaml.
+        job, before it starts, so a training that is left alone at the end does not get more. A job
+        that joins shards needs no GPU. In all other cases the numbers are those of dvc.yaml.
 
         Args:
             rule: The rule of the job.
             wildcards: The values of the job, such as its system, corpus and seed.
         """
         stage = rule.stage(wildcards)
-        is_divided = self._workflow.is_main_process and self._runs_here
-        if not is_divided or not uses_gpu(stage, self._machine):
+        if rule.shards > 1:
+            return MachineShare(cores=stage.threads, gpus=0)
+        if not self._divides_gpus_for(stage):
             return MachineShare(cores=stage.threads, gpus=stage.gpu)
-        running_stages = self.running_stages
-        trainings = 0
-        for other in self._stages:
-            if other.kind == "train" and other.name in running_stages:
-                trainings += 1
-        gpus = gpus_for(stage, self._machine.gpus, trainings)
-        return MachineShare(cores=cores_beside_gpus(gpus, self._machine), gpus=gpus)
+        stages_of_run = [other for other in self._stages if other.name in self.running_stages]
+        return share_on_gpus(stage, stages_of_run, self._machine)
 
-    def thread_function(self, rule: Rule) -> Callable[[Mapping[str, str]], int]:
-        """Return the function that Snakemake calls for the number of threads of a rule's jobs."""
-        return lambda wildcards: self.share_of_job(rule, wildcards).cores
+    def share_of_shard(self, rule: Rule, wildcards: Mapping[str, str]) -> MachineShare:
+        """Return the cores and GPUs that Snakemake reserves for a job that processes one shard.
 
-    def gpu_function(self, rule: Rule) -> Callable[[Mapping[str, str]], int]:
-        """Return the function that Snakemake calls for the number of GPUs of a rule's jobs."""
-        return lambda wildcards: self.share_of_job(rule, wildcards).gpus
+        It uses one core, or one GPU with its part of the cores. If it needs a GPU that this machine
+        does not have, it uses the cores of the whole stage.
+
+        Args:
+            rule: The rule of the stage.
+            wildcards: The values of the job, such as its corpus.
+        """
+        stage = rule.stage(wildcards)
+        if stage.gpu == 0:
+            return MachineShare(cores=1, gpus=0)
+        if not self._divides_gpus_for(stage):
+            return MachineShare(cores=stage.threads, gpus=stage.gpu)
+        return MachineShare(cores=cores_beside_gpus(1, self._machine), gpus=1)
+
+    def _divides_gpus_for(self, stage: Stage) -> bool:
+        """Return whether this process divides the GPUs of this machine among stages like this."""
+        is_divided = self._workflow.is_main_process and self._runs_here
+        return is_divided and uses_gpu(stage, self._machine)
+
+    def thread_function(
+        self, rule: Rule, is_shard: bool = False
+    ) -> Callable[[Mapping[str, str]], int]:
+        """Return the function that Snakemake calls for the number of threads of a rule's jobs.
+
+        Args:
+            rule: The rule.
+            is_shard: Whether the jobs process one shard each.
+        """
+        share = self.share_of_shard if is_shard else self.share_of_job
+        return lambda wildcards: share(rule, wildcards).cores
+
+    def gpu_function(
+        self, rule: Rule, is_shard: bool = False
+    ) -> Callable[[Mapping[str, str]], int]:
+        """Return the function that Snakemake calls for the number of GPUs of a job."""
+        share = self.share_of_shard if is_shard else self.share_of_job
+        return lambda wildcards: share(rule, wildcards).gpus
 
     def input_function(self, rule: Rule) -> Callable[[Mapping[str, str]], list[Any]]:
         """Return the function that Snakemake calls for the input files of each job of a rule.

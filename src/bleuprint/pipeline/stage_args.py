@@ -74,6 +74,8 @@ def parse_shard(description: str | None, *names: str) -> tuple[list[str], Work]:
     )
     options.add_argument("--gather", metavar="N", type=int, help="join N shards")
     arguments = _parse(parser)
+    if arguments.gather is not None and arguments.gather < 1:
+        parser.error(f"--gather is {arguments.gather}. Give the number of shards, from 1")
     values = [getattr(arguments, name) for name in names]
     _prepare_stage()
     if arguments.index:

@@ -228,7 +228,7 @@ class _StageRunner:
         if gpu_stages and free.gpus > 0:
             stages = [self._stages[dvc_stage.name] for dvc_stage in gpu_stages]
             waiting_trainings = sum(stage.kind == "train" for stage in stages)
-            gpus = gpus_for(stages[0], free.gpus, waiting_trainings)
+            gpus = gpus_for(stages[0], free.gpus, waiting_trainings, len(stages))
             cores = cores_beside_gpus(gpus, self._machine)
             return gpu_stages[0], MachineShare(cores=cores, gpus=gpus)
         if cpu_stages:

@@ -36,7 +36,12 @@ PACKAGES_WITHOUT_RESULTS = (
     "pipeline/stage_args.py",
 )
 # Modules of these packages that decide a result all the same: they translate a training text.
-MODULES_WITH_RESULTS = ("serving/back_translate.py", "serving/translator.py")
+MODULES_WITH_RESULTS = (
+    "serving/back_translate.py",
+    "serving/translated_pieces.py",
+    "serving/translation_noise.py",
+    "serving/translator.py",
+)
 # The report shows what all other packages write; only these packages decide nothing of it.
 PACKAGES_WITHOUT_REPORT = ("cli",)
 # This package searches its folder for rules: where one module decides, all of them do.

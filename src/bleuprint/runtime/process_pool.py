@@ -26,7 +26,10 @@ _PENDING_PARTS_PER_WORKER = 2
 
 
 def map_parts(
-    prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
+    prepare: Callable[[], Callable[[T], R]],
+    parts: Iterable[T],
+    workers: int,
+    min_parts: int = _MIN_PARTS_FOR_POOL,
 ) -> Generator[R, None, None]:
     """Apply a function to each part of some work, in several processes; yield results in order.
 
@@ -38,15 +41,16 @@ def map_parts(
             tokenizer. `prepare` itself, the parts and the results are pickled.
         parts: The parts of the work.
         workers: The number of processes; with 1, this process does the work itself.
+        min_parts: With fewer parts, this process does the work itself, too.
 
     Raises:
         UserError: A process was killed.
     """
     # Read a few parts, to find out whether there is enough work for several processes.
     remaining_parts = iter(parts)
-    first_parts = list(islice(remaining_parts, _MIN_PARTS_FOR_POOL))
+    first_parts = list(islice(remaining_parts, min_parts))
     all_parts = chain(first_parts, remaining_parts)
-    if workers == 1 or len(first_parts) < _MIN_PARTS_FOR_POOL:
+    if workers == 1 or len(first_parts) < min_parts:
         function = prepare()
         yield from map(function, all_parts)
     else:
@@ -123,7 +127,12 @@ def _initialize_worker(prepare: Callable[[], Callable[[Any], Any]]) -> None:
 def _process_part(part: Any) -> Any:
     """Apply the function to a part, in a worker process."""
     function = _get_function()
-    return function(part)
+    try:
+        return function(part)
+    except UserError as error:
+        # The parent process rebuilds an exception from its message. It could not do so for a
+        # subclass that is created from something else.
+        raise UserError(str(error)) from None
 
 
 def _end_with_parent() -> None:

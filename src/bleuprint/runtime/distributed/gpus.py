@@ -47,19 +47,22 @@ class Member(NamedTuple):
 
 
 @contextmanager
-def hold_gpus_for_torch(max_gpus: int | None = None) -> Iterator[None]:
+def hold_gpus_for_torch(max_gpus: int | None = None) -> Iterator[list[str]]:
     """Hold GPUs for PyTorch for the time of a `with` block; see `gpu_locks.hold_gpus`.
 
     A PyTorch for CPUs only needs none, even if the machine has some.
 
     Args:
         max_gpus: The highest number of GPUs to take; None for all that are free.
+
+    Yields:
+        The names of the GPUs; an empty list if this process computes on the CPU.
     """
     if torch.version.cuda is None:
-        yield
+        yield []
         return
-    with hold_gpus(max_gpus):
-        yield
+    with hold_gpus(max_gpus) as names:
+        yield names
 
 
 def gpu_count() -> int:

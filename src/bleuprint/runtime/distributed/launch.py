@@ -62,7 +62,7 @@ class ProcessEnd:
     message: str
 
 
-def hold_gpus_of_training() -> AbstractContextManager[None]:
+def hold_gpus_of_training() -> AbstractContextManager[object]:
     """Return a context in which this process holds the GPUs of a training on this machine.
 
     If a launcher has started this process, or if a SLURM job has several nodes, the launcher or
