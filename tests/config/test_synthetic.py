@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from bleuprint.config.noise import Noise
 from bleuprint.config.paths import Run
 from bleuprint.config.runs import settings_sha256
-from bleuprint.config.synthetic import Noise
 from params import PARAMS, params_error, read_params, replace_once
 
 # PARAMS trains the system `base` on the corpus `own`. Here it translates the German text of the

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bleuprint.config.noise import Noise
 from bleuprint.config.optimization import (
     Constant,
     Cosine,
@@ -10,7 +11,7 @@ from bleuprint.config.optimization import (
     Noam,
     Optimizer,
 )
-from bleuprint.config.synthetic import Noise, Sampling, SyntheticText
+from bleuprint.config.synthetic import Sampling, SyntheticText
 from bleuprint.config.system import Average, Decode, InitFrom, Model, System, Train
 
 

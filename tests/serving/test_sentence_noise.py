@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from bleuprint.config.synthetic import Noise
+from bleuprint.config.noise import Noise
 from bleuprint.serving.translation_noise import FILLER, add_noise, add_noise_to_sentence
 from bleuprint.text.tokenizers import Tokenize, tokenizer_for
 

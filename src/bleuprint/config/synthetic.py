@@ -7,15 +7,13 @@ and Rush 2016), the target. params.yaml lists these texts under `synthetic`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from annotated_types import Interval
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.corpus_files import Text
+from bleuprint.config.noise import Noise
 from bleuprint.rules.rule import apply_edits
-from bleuprint.runtime.schema import Count, SettingError, Share, list_known_names
+from bleuprint.runtime.schema import Count, SettingError, list_known_names
 from bleuprint.text.tokenizers import tokenizer_for
 
 
@@ -30,23 +28,6 @@ class Sampling:
     """
 
     top_k: Count | None = None
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Noise in synthetic sources (Edunov et al. 2018).
-
-    The draws depend on the experiment's first seed, the text's name and the line number.
-
-    Attributes:
-        drop: The probability with which each word is dropped.
-        blank: The probability with which each remaining word is replaced by a filler token.
-        shuffle: By how many positions a word moves at most.
-    """
-
-    drop: Share = 0.1
-    blank: Share = 0.1
-    shuffle: Annotated[int, Interval(ge=0, le=1000)] = 3
 
 
 @dataclass(frozen=True)

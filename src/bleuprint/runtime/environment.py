@@ -3,7 +3,8 @@
 | variable              | meaning                                                                |
 | --------------------- | ---------------------------------------------------------------------- |
 | BLEUPRINT_MIRROR      | folder or URL prefix holding the corpora's files as <host>/<path>      |
-| BLEUPRINT_WORKERS     | processes that prepare text (default: the cores this process may use)  |
+| BLEUPRINT_WORKERS     | processes that prepare or translate a training text (default: one for  |
+|                       | each core that this process may use)                                   |
 | BLEUPRINT_GPUS        | GPUs that a stage takes at most (default: its share of all)            |
 | BLEUPRINT_PROCESSES   | processes that train (default: one a GPU; one on a CPU)                |
 | BLEUPRINT_TIMEOUT     | seconds a training process waits for the others (default: 300)         |
@@ -61,7 +62,7 @@ def netrc_file() -> Path:
 
 
 def worker_count() -> int:
-    """Return the number of processes that prepare text."""
+    """Return the number of processes that prepare or translate a training text."""
     return _positive_number("BLEUPRINT_WORKERS") or processor.THIS.cores
 
 

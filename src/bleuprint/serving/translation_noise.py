@@ -6,7 +6,7 @@ See Edunov et al. (2018), section 3.1.
 from collections.abc import Callable, Sequence
 from random import Random
 
-from bleuprint.config.synthetic import Noise
+from bleuprint.config.noise import Noise
 from bleuprint.text.tokenizers import Tokenizer
 
 # Noise replaces words by this character: one token for every tokenizer, and rare in texts.
