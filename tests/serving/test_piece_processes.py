@@ -14,8 +14,8 @@ import pytest
 
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.file_errors import DamagedFile
-from bleuprint.runtime.gpu_locks import VISIBLE_GPUS
 from bleuprint.runtime.progress import Progress
+from bleuprint.runtime.visible_gpus import VISIBLE_GPUS
 from bleuprint.serving import piece_processes
 from bleuprint.serving.piece_processes import translate_pieces
 from bleuprint.serving.translated_pieces import PieceFolder, TextPiece

@@ -16,9 +16,9 @@ import torch
 from bleuprint.model.arithmetic import is_portable
 from bleuprint.runtime.distributed.gpus import hold_gpus_for_torch
 from bleuprint.runtime.environment import worker_count
-from bleuprint.runtime.gpu_locks import VISIBLE_GPUS
 from bleuprint.runtime.process_pool import map_parts
 from bleuprint.runtime.progress import Progress
+from bleuprint.runtime.visible_gpus import VISIBLE_GPUS
 from bleuprint.serving.translated_pieces import PieceFolder, TextPiece
 
 # A function that is told how many lines have been translated since it was called before.
