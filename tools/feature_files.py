@@ -172,11 +172,23 @@ FEATURES = {
             "serving/export_marian.py",
             "dataset/pretrained_pieces.py",
         ),
-        names=("marian", "pretrained_pieces", "sentencepiece.folder", "piece_hashes"),
+        names=(
+            "(convert|download|export|import)_marian",
+            "marian_(config|tensors|vocabulary|weights)",
+            "(format|model_of)_marian",
+            "(?<!with_)pretrained_pieces",
+            "sentencepiece.folder",
+            "piece_hashes",
+        ),
     ),
     "pretrained models by name": Feature(
         modules=("config/pretrained.py", "serving/pretrained_models.py"),
-        names=("pretrained(_(weights|models?))?", "named_models?", "init_from.marian"),
+        names=(
+            "with_pretrained_(pieces|weights)",
+            "pretrained_models?",
+            "named_models?",
+            "(init_from|sentencepiece|sentence_piece).marian",
+        ),
     ),
     # csv is no sign of the feature: the report writes such files, too.
     "tables of csv, jsonl and parquet": Feature(
