@@ -16,7 +16,7 @@ from bleuprint.runtime import environment
 from bleuprint.runtime.atomic_files import atomic_folder
 from bleuprint.runtime.errors import run_main
 from bleuprint.runtime.json_files import write_json
-from bleuprint.serving.pretrained_models import import_named_model
+from bleuprint.serving.pretrained_models import import_named_models
 
 
 def main() -> None:
@@ -33,10 +33,7 @@ def main() -> None:
         with atomic_folder(output_folder) as partial_folder:
             write_json(partial_folder / "of.json", other_corpus)
         return
-    pretrained_pieces = corpus.vocabulary.sentencepiece
-    if pretrained_pieces is not None:
-        keys = ["corpora", corpus_name, "vocabulary", "sentencepiece"]
-        import_named_model(pretrained_pieces, keys)
+    import_named_models(corpus.vocabulary, ["corpora", corpus_name, "vocabulary"])
     learn_segmentation(
         corpus_name, corpus.vocabulary, tokens, output_folder, environment.worker_count()
     )

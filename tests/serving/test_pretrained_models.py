@@ -13,19 +13,18 @@ from ruamel.yaml import YAML
 import marian
 import micro
 import trainings
-from bleuprint.config.corpus import SentencePiece
 from bleuprint.config.experiment import load_settings
 from bleuprint.pipeline.resolve import resolved_settings
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
 from bleuprint.serving.import_marian import describe_shape, import_marian
-from bleuprint.serving.pretrained_models import import_named_model
+from bleuprint.serving.pretrained_models import import_named_models
 
 COMMIT = "c123456789abcdef0123456789abcdef01234567"
 NAME = {"huggingface": "org/opus", "revision": COMMIT}
 ADDRESS = f"/huggingface.co/org/opus/resolve/{COMMIT}"
 IMPORTED_FOLDER = f"work/pretrained/imported/org/opus@{COMMIT}"
-KEYS = ("corpora", "toy", "vocabulary", "sentencepiece")
+KEYS = ("corpora", "toy", "vocabulary")
 
 
 def use_model(root, shape, name, **train):
@@ -126,7 +125,7 @@ def test_a_model_by_name_is_downloaded_once(project, opus, shape, host, monkeypa
     shutil.rmtree(project / "work")
     hashes_in_clone = pinned_hashes()
     requests_of_clone = len(host.requests_for(f"{ADDRESS}/model.safetensors")) - request_count
-    import_named_model(SentencePiece(folder=IMPORTED_FOLDER, **NAME), KEYS)
+    import_named_models(load_settings().corpus("toy").vocabulary, KEYS)
 
     assert request_count == 1
     assert requests_of_clone == 0

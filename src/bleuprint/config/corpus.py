@@ -25,6 +25,7 @@ from bleuprint.rules import CHECKS, EDITS, FOUND_NAMES, find_check, find_edit
 from bleuprint.rules.edits import NonPrinting, Unicode
 from bleuprint.rules.lengths import Length
 from bleuprint.rules.rule import Check, Edit
+from bleuprint.runtime.fingerprint import NOT_COUNTED
 from bleuprint.runtime.named_entries import NamedEntries
 from bleuprint.runtime.schema import Language, Name, SettingError, Sha256, Share
 from bleuprint.text.bcp47 import check_language_tag
@@ -150,7 +151,8 @@ class SentencePiece:
     marian: str | None = None
     huggingface: str | None = None
     revision: str | None = None
-    sha256: Sha256 | None = None
+    # Not counted, since only the stage resolve knows it, and commands read params.yaml.
+    sha256: Sha256 | None = field(default=None, metadata=NOT_COUNTED)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ A system that starts from a model in a folder says so itself, by `train.init_fro
 the name of a pretrained model, see pretrained.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bleuprint.config.pretrained import NAME_KEYS, with_pretrained_weights
+from bleuprint.config.pretrained import NAME_KEYS, with_model_folder
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.fingerprint import NOT_COUNTED
 from bleuprint.runtime.schema import Name, Sha256, describe_unknown_key, list_known_names
 from bleuprint.runtime.yaml_tree import LocatedMapping, as_mapping
 
@@ -57,7 +58,8 @@ class InitFrom:
     marian: str | None = None
     huggingface: str | None = None
     revision: str | None = None
-    sha256: Sha256 | None = None
+    # Not counted, since only the stage resolve knows it, and commands read params.yaml.
+    sha256: Sha256 | None = field(default=None, metadata=NOT_COUNTED)
 
     def __post_init__(self) -> None:
         """Raise ValueError unless either `system` and `corpus` are set, or only `folder`."""
@@ -181,13 +183,33 @@ def _settings_with_parent(name: str, settings: Any, init_from: LocatedMapping) -
         return settings
     is_fine_tuned = name in init_from
     if not is_fine_tuned:
-        return with_pretrained_weights(settings)
+        return _with_pretrained_weights(settings)
     location = init_from.locations[name]
     if folder_setting:
         raise location.error(f"{name} also starts from a model in train.init_from. Remove one")
     train = train.with_value("init_from", init_from[name], location)
     train_location = settings.locations["train"] if "train" in settings else location
     return settings.with_value("train", train, train_location)
+
+
+def _with_pretrained_weights(system: LocatedMapping) -> LocatedMapping:
+    """Add the folder of a pretrained model to a system that starts from the model's weights.
+
+    Args:
+        system: The settings of a system on one corpus.
+
+    Raises:
+        UserError: The system names the model in a wrong way.
+    """
+    train = system.get("train")
+    if not isinstance(train, LocatedMapping):
+        return system
+    init_from = train.get("init_from")
+    if not isinstance(init_from, LocatedMapping):
+        return system
+    init_from = with_model_folder(init_from)
+    train = train.with_value("init_from", init_from, train.locations["init_from"])
+    return system.with_value("train", train, system.locations["train"])
 
 
 def _check_parent(name: str, settings_by_corpus: LocatedMapping, init_from: LocatedMapping) -> None:

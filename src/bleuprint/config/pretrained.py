@@ -1,6 +1,6 @@
 """Pretrained models in the Marian format of Hugging Face, such as OPUS-MT, by their names.
 
-A system that starts from such a model names it in `train.init_from`. A corpus that uses the
+A system that starts from such a model names it in its settings `train`. A corpus that uses the
 subwords of the model names it in `vocabulary.sentencepiece`. The name is one of these:
 
 - `{marian: FOLDER}`: a folder in the Marian format on this machine;
@@ -13,7 +13,7 @@ imported. So the other modules read every pretrained model from a folder.
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 
@@ -28,12 +28,35 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 _HASH_DIGITS = 8
 
 
+@runtime_checkable
+class ModelName(Protocol):
+    """Settings of a system or of a corpus that may name a pretrained model.
+
+    If `marian` or `huggingface` names it, `folder` is the folder into which it is imported.
+    """
+
+    @property
+    def folder(self) -> str | None:
+        """Return the folder of the model."""
+
+    @property
+    def marian(self) -> str | None:
+        """Return the folder in the Marian format, if it names the model."""
+
+    @property
+    def huggingface(self) -> str | None:
+        """Return the name of the model at Hugging Face, if it has one."""
+
+    @property
+    def revision(self) -> str | None:
+        """Return the commit of the model at Hugging Face."""
+
+
 def with_model_folder(settings: LocatedMapping) -> LocatedMapping:
     """Add the folder of a pretrained model to settings that name the model.
 
     Args:
-        settings: The setting `train.init_from` of a system, or `vocabulary.sentencepiece` of a
-            corpus.
+        settings: The settings of a system or of a corpus that may name a model.
 
     Returns:
         The settings with `folder`; unchanged if they name no model in the Marian format.
@@ -83,26 +106,6 @@ def with_pretrained_pieces(corpus: Any) -> Any:
     pieces_location = vocabulary.locations["sentencepiece"]
     vocabulary = vocabulary.with_value("sentencepiece", pieces, pieces_location)
     return corpus.with_value("vocabulary", vocabulary, corpus.locations["vocabulary"])
-
-
-def with_pretrained_weights(system: LocatedMapping) -> LocatedMapping:
-    """Add the folder of a pretrained model to a system that starts from the model's weights.
-
-    Args:
-        system: The settings of a system on one corpus.
-
-    Raises:
-        UserError: The system names the model in a wrong way.
-    """
-    train = system.get("train")
-    if not isinstance(train, LocatedMapping):
-        return system
-    init_from = train.get("init_from")
-    if not isinstance(init_from, LocatedMapping):
-        return system
-    init_from = with_model_folder(init_from)
-    train = train.with_value("init_from", init_from, train.locations["init_from"])
-    return system.with_value("train", train, system.locations["train"])
 
 
 def _check_hugging_face_name(settings: LocatedMapping) -> None:

@@ -3,13 +3,9 @@
 A run is a system on a corpus with a seed. An external system translates once for all seeds.
 """
 
-from dataclasses import replace
-from typing import Any
-
-from bleuprint.config.corpus import Units
 from bleuprint.config.experiment import Settings
 from bleuprint.config.paths import Run
-from bleuprint.config.system import System, Train
+from bleuprint.config.system import System
 from bleuprint.runtime import fingerprint
 
 
@@ -52,15 +48,13 @@ def settings_sha256(settings: Settings, run: Run) -> str:
         run: A system on a corpus with a seed. The translations of an external system are files of
             the user; they depend only on these files and the corpus.
     """
-    corpus = _without_piece_hash(settings.corpus(run.corpus).deciding_settings())
+    corpus = settings.corpus(run.corpus).deciding_settings()
     if not settings.is_trained(run.system):
         external_system = settings.all_systems[run.system][run.corpus]
         return fingerprint.of_settings(external_system, corpus)
     system = settings.system_on(run.system, run.corpus)
     synthetic_texts = settings.text_settings(run.corpus)
-    return fingerprint.of_settings(
-        replace(system, train=_without_weight_hash(system)), corpus, run.seed, *synthetic_texts
-    )
+    return fingerprint.of_settings(system, corpus, run.seed, *synthetic_texts)
 
 
 def training_settings_sha256(system: System, seed: int) -> str:
@@ -73,36 +67,9 @@ def training_settings_sha256(system: System, seed: int) -> str:
         system: The settings of the system.
         seed: The seed of the training.
     """
-    settings = [system.model, _without_weight_hash(system), seed]
+    settings = [system.model, system.train, seed]
     # Earlier versions had only native arithmetic, and did not hash this setting. So it is not
     # hashed for native arithmetic: models of earlier versions keep their hash.
     if system.arithmetic != "native":
         settings.append(system.arithmetic)
     return fingerprint.of_settings(*settings)
-
-
-def _without_weight_hash(system: System) -> Train:
-    """Return the settings of a training without the SHA-256 of the weights that it starts from.
-
-    Only the stage resolve knows this SHA-256, and params.yaml lacks it. The weights count all the
-    same: DVC compares their SHA-256, and the folder of an unfinished training is named by it.
-    """
-    init_from = system.train.init_from
-    if init_from is None:
-        return system.train
-    return replace(system.train, init_from=replace(init_from, sha256=None))
-
-
-def _without_piece_hash(corpus: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a corpus without the SHA-256 of pretrained subwords.
-
-    Only the stage resolve knows this SHA-256, and params.yaml lacks it.
-
-    Args:
-        corpus: The settings of the corpus, by name.
-    """
-    vocabulary: Units = corpus["vocabulary"]
-    if vocabulary.sentencepiece is None:
-        return corpus
-    pieces = replace(vocabulary.sentencepiece, sha256=None)
-    return {**corpus, "vocabulary": replace(vocabulary, sentencepiece=pieces)}

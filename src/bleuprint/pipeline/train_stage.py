@@ -25,7 +25,7 @@ from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.json_files import write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.wording import counted
-from bleuprint.serving.pretrained_models import import_named_model
+from bleuprint.serving.pretrained_models import import_named_models
 from bleuprint.tracking.hardware import describe_machine
 from bleuprint.tracking.timings import training_cost_file
 from bleuprint.tracking.training_log import TrainingLog
@@ -73,9 +73,8 @@ def _checked_job(run: Run, settings: Settings) -> Job:
     Raises:
         UserError: The settings do not fit the files, or the pretrained model cannot be imported.
     """
-    init_from = settings.system_on(run.system, run.corpus).train.init_from
-    if init_from is not None:
-        import_named_model(init_from, ["runs", run.system, run.corpus, "train", "init_from"])
+    train_settings = settings.system_on(run.system, run.corpus).train
+    import_named_models(train_settings, ["runs", run.system, run.corpus, "train"])
     return job_for_run(run, settings)
 
 

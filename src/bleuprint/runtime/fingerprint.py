@@ -9,12 +9,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+# The metadata of a dataclass field that does not count.
+NOT_COUNTED = {"is_counted": False}
+
 
 def of_settings(*settings: Any) -> str:
     """Return a hash of settings, which tells whether results were computed with these settings.
 
     The order of keys does not count. A dataclass field that is None does not count either, so that
-    a new optional setting does not change the hashes of old settings.
+    a new optional setting does not change the hashes of old settings. A field with the metadata
+    `NOT_COUNTED` never counts.
 
     Args:
         *settings: Dataclasses, mappings, lists, numbers and texts.
@@ -35,7 +39,8 @@ def _to_json_value(value: Any) -> Any:
         fields = {}
         for field in dataclasses.fields(value):
             field_value = getattr(value, field.name)
-            if field_value is not None:
+            is_counted = field.metadata.get("is_counted", True)
+            if field_value is not None and is_counted:
                 fields[field.name] = _to_json_value(field_value)
         class_name = getattr(value, "fingerprint_name", type(value).__name__)
         return {class_name: fields}

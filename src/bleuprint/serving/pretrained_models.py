@@ -5,15 +5,15 @@ imports it to know the SHA-256 of its weights and subwords. If the folder is mis
 clone, the stage that reads the model imports it again.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bleuprint.config.corpus import SentencePiece
 from bleuprint.config.experiment import Settings
-from bleuprint.config.init_from import InitFrom
 from bleuprint.config.paths import RESOLVED
+from bleuprint.config.pretrained import ModelName
 from bleuprint.config.setting_place import place_of_setting
 from bleuprint.config.system import System
 from bleuprint.model.description import DESCRIPTION, ModelDescription
@@ -25,8 +25,6 @@ from bleuprint.runtime.json_files import read_json_object, write_json
 from bleuprint.runtime.locks import FileLock
 from bleuprint.runtime.regular_files import sha256_of
 
-# A setting that may name a pretrained model.
-ModelName = InitFrom | SentencePiece
 # In the folder of an imported model: the SHA-256 of the files that it was made from, by name.
 _SOURCES = "imported_from.json"
 # What to do about a damaged file in the folder of an imported model.
@@ -49,35 +47,59 @@ def import_models_of_experiment(settings: Settings, root: Path = Path()) -> None
     """
     recorded_folders = _recorded_folders(root / RESOLVED)
     for name, corpus in settings.corpora.items():
-        pieces = corpus.vocabulary.sentencepiece
-        if pieces is not None and _needs_import(pieces, recorded_folders["corpora"]):
-            import_named_model(pieces, ["corpora", name, "vocabulary", "sentencepiece"])
+        for keys, model in _named_models(corpus.vocabulary, ["corpora", name, "vocabulary"]):
+            if _needs_import(model, recorded_folders["corpora"]):
+                _import_model(model, keys)
     for system_name, corpus_name, system in _trained_systems(settings):
-        init_from = system.train.init_from
-        if init_from is None:
-            continue
-        keys = ["runs", system_name, corpus_name]
-        if _needs_import(init_from, recorded_folders["runs"]):
-            import_named_model(init_from, [*keys, "train", "init_from"])
-        if _is_named(init_from):
-            _check_shape(system, keys)
+        system_keys = ["runs", system_name, corpus_name]
+        for keys, model in _named_models(system.train, [*system_keys, "train"]):
+            if _needs_import(model, recorded_folders["runs"]):
+                _import_model(model, keys)
+            _check_shape(system, model, system_keys)
 
 
-def import_named_model(model: ModelName, keys: Sequence[str]) -> None:
-    """Import a pretrained model into the folder that the settings name for it, unless it is there.
+def import_named_models(settings: Any, keys: Sequence[str]) -> None:
+    """Import the pretrained models that settings name, unless they are there.
 
     A model in a folder on this machine is imported again if one of its files has changed.
 
     Args:
-        model: The setting that names the model. If it names none, nothing is done.
-        keys: The keys of the setting, from the top level of the settings, for messages.
+        settings: The settings, such as those of a training. If they name no model, nothing is done.
+        keys: The keys of these settings, from the top level, for messages.
+
+    Raises:
+        UserError: A model cannot be downloaded or imported. The message names the line of
+            params.yaml.
+    """
+    for model_keys, model in _named_models(settings, keys):
+        _import_model(model, model_keys)
+
+
+def _named_models(settings: Any, keys: Sequence[str]) -> Iterator[tuple[list[str], ModelName]]:
+    """Yield the settings, among other ones, that name a pretrained model, with their keys.
+
+    Args:
+        settings: The settings of one kind, a dataclass; its fields may be such settings.
+        keys: The keys of these settings, from the top level.
+    """
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        # A folder of ours needs no import.
+        if isinstance(value, ModelName) and (value.marian or value.huggingface):
+            yield [*keys, field.name], value
+
+
+def _import_model(model: ModelName, keys: Sequence[str]) -> None:
+    """Import a pretrained model into the folder that the settings name for it, unless it is there.
+
+    Args:
+        model: The settings that name the model.
+        keys: The keys of these settings, from the top level, for messages.
 
     Raises:
         UserError: The model cannot be downloaded or imported. The message names the line of
             params.yaml.
     """
-    if not _is_named(model):
-        return
     output = environment.project_root() / str(model.folder)
     output.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(output.with_name(f"{output.name}.lock"))
@@ -138,20 +160,13 @@ def _import_from_folder(marian_folder: Path, output: Path) -> None:
         write_json(partial_folder / _SOURCES, hashes)
 
 
-def _is_named(model: ModelName) -> bool:
-    """Return whether a setting names a model in the Marian format, and not a folder of ours."""
-    return model.marian is not None or model.huggingface is not None
-
-
 def _needs_import(model: ModelName, recorded_folders: set[str]) -> bool:
     """Return whether a model has to be imported to know its SHA-256.
 
     Args:
-        model: The setting that may name a model.
+        model: The settings that name the model.
         recorded_folders: The folders of models whose SHA-256 reports/resolved.json contains.
     """
-    if not _is_named(model):
-        return False
     if model.folder not in recorded_folders:
         return True
     # The files in a folder may have changed since.
@@ -172,24 +187,24 @@ def _recorded_folders(resolved: Path) -> dict[str, set[str]]:
     # If the file cannot be used, nothing is recorded.
     with suppress(UserError), report_as_damage(resolved):
         content = read_json_object(resolved, ("runs", "corpora"))
-        for corpus in content["corpora"].values():
-            _add_recorded_folder(folders["corpora"], corpus["vocabulary"].get("sentencepiece"))
-        for settings_by_corpus in content["runs"].values():
-            for settings in settings_by_corpus.values():
-                train = settings["train"] or {}
-                _add_recorded_folder(folders["runs"], train.get("init_from"))
+        for section, recorded_folders in folders.items():
+            _add_recorded_folders(content[section], recorded_folders)
     return folders
 
 
-def _add_recorded_folder(folders: set[str], settings: dict[str, Any] | None) -> None:
-    """Add the folder of a model to the recorded ones, if its SHA-256 is recorded.
+def _add_recorded_folders(settings: Any, recorded_folders: set[str]) -> None:
+    """Add the folders of models whose SHA-256 is recorded anywhere in some settings.
 
     Args:
-        folders: The recorded folders; changed in place.
-        settings: The setting that may name a model.
+        settings: The settings as JSON values.
+        recorded_folders: The folders; changed in place.
     """
-    if settings and "folder" in settings and "sha256" in settings:
-        folders.add(settings["folder"])
+    if not isinstance(settings, dict):
+        return
+    if "folder" in settings and "sha256" in settings:
+        recorded_folders.add(settings["folder"])
+    for value in settings.values():
+        _add_recorded_folders(value, recorded_folders)
 
 
 def _trained_systems(settings: Settings) -> Iterator[tuple[str, str, System]]:
@@ -200,19 +215,18 @@ def _trained_systems(settings: Settings) -> Iterator[tuple[str, str, System]]:
                 yield system_name, corpus_name, system
 
 
-def _check_shape(system: System, keys: Sequence[str]) -> None:
+def _check_shape(system: System, model: ModelName, keys: Sequence[str]) -> None:
     """Check that a system has the shape of the pretrained model that it starts from.
 
     Args:
-        system: The settings of the system, which names a pretrained model.
+        system: The settings of the system.
+        model: The settings that name the pretrained model.
         keys: The keys of the system's settings, for messages.
 
     Raises:
         UserError: The shapes differ. The message contains the settings of the pretrained model.
     """
-    init_from = system.train.init_from
-    assert init_from is not None, "the caller has checked it"
-    folder = environment.project_root() / str(init_from.folder)
+    folder = environment.project_root() / str(model.folder)
     if not (folder / DESCRIPTION).exists():
         return  # The model is pinned, and was not downloaded here.
     from bleuprint.serving.import_marian import describe_shape
