@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -71,9 +72,13 @@ def compare(folder: Path, interval: int) -> None:
         interval: Seconds before Snakemake first asks SLURM for a job's status.
     """
     project = micro.make(folder / "project")
-    stage_seconds = {}
     start = time.monotonic()
+    # The other stages are known only when resolve has written reports/resolved.json.
+    project.run("python", "stages/resolve.py")
+    stage_seconds = {"resolve": time.monotonic() - start}
     for stage in graph.load_stages(project.root):
+        if stage.kind == "resolve":
+            continue
         stage_start = time.monotonic()
         project.run("bash", "-c", stage.command)
         stage_seconds[stage.name] = time.monotonic() - stage_start
@@ -83,10 +88,10 @@ def compare(folder: Path, interval: int) -> None:
     try:
         cluster.start()
         slurm_seconds = run_on_slurm(project, cluster, interval)
-        jobs = finished_jobs(cluster)
+        jobs = finished_jobs(cluster, list(stage_seconds))
     finally:
         cluster.stop()
-    print_stages(project, stage_seconds, jobs)
+    print_stages(stage_seconds, jobs)
     print(
         f"one after the other, without SLURM   {serial_seconds:6.1f} s, {len(stage_seconds)} stages"
     )
@@ -122,21 +127,28 @@ def run_on_slurm(project: micro.Project, cluster: Cluster, interval: int) -> flo
     return time.monotonic() - start
 
 
-def finished_jobs(cluster: Cluster) -> dict[str, JobTimes]:
+def finished_jobs(cluster: Cluster, stages: Sequence[str]) -> dict[str, JobTimes]:
     """Return the times of each stage's job by the stage's name.
 
     Args:
         cluster: The SLURM cluster.
+        stages: The names of the stages that ran as jobs, such as `train@tiny-own-1`.
     """
+    stage_by_comment = {}
+    for stage in stages:
+        # Snakemake gives the job of this stage the comment `rule_train_wildcards_tiny_own_1`.
+        kind, _, values = stage.partition("@")
+        comment = f"rule_{kind}"
+        if values:
+            comment += f"_wildcards_{values.replace('-', '_')}"
+        stage_by_comment[comment] = stage
     jobs = {}
-    for job_id, _, _, comment in cluster.jobs():
+    for job in cluster.jobs():
         fields = {}
-        for field in cluster.run("scontrol", "show", "job", job_id).split():
+        for field in cluster.run("scontrol", "show", "job", job.number).split():
             key, _, value = field.partition("=")
             fields[key] = value
-        # Snakemake gives each job the comment rule_STAGE_wildcards_VALUES.
-        stage = comment.removeprefix("rule_").partition("_wildcards")[0]
-        jobs[stage] = JobTimes(
+        jobs[stage_by_comment[job.comment]] = JobTimes(
             submitted=datetime.fromisoformat(fields["SubmitTime"]),
             started=datetime.fromisoformat(fields["StartTime"]),
             ended=datetime.fromisoformat(fields["EndTime"]),
@@ -144,20 +156,16 @@ def finished_jobs(cluster: Cluster) -> dict[str, JobTimes]:
     return jobs
 
 
-def print_stages(
-    project: micro.Project, stage_seconds: dict[str, float], jobs: dict[str, JobTimes]
-) -> None:
+def print_stages(stage_seconds: dict[str, float], jobs: dict[str, JobTimes]) -> None:
     """Print the seconds of each stage alone, and what its job adds.
 
     Args:
-        project: The project.
         stage_seconds: The seconds that each stage takes alone, by its name.
         jobs: The times of each stage's job, by the stage's name.
     """
-    for stage in graph.load_stages(project.root):
-        alone = stage_seconds[stage.name]
-        added = jobs[stage.name].seconds - alone
-        print(f"{stage.name:28} alone {alone:5.1f} s, as a job {added:+5.1f} s")
+    for stage, alone in stage_seconds.items():
+        added = jobs[stage].seconds - alone
+        print(f"{stage:28} alone {alone:5.1f} s, as a job {added:+5.1f} s")
 
 
 def added_seconds(stage_seconds: dict[str, float], jobs: dict[str, JobTimes]) -> list[float]:
