@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval, MinLen
-from pydantic import StringConstraints
 
 from bleuprint.config.embedded_texts import EMBEDDED
 from bleuprint.config.pair_name import PairName
@@ -24,9 +23,8 @@ from bleuprint.rules import CHECKS, EDITS, FOUND_NAMES, find_check, find_edit
 from bleuprint.rules.rule import Check, Edit, Rule
 from bleuprint.runtime.environment import NETRC_ADVICE
 from bleuprint.runtime.named_entries import NamedEntries
-from bleuprint.runtime.schema import Md5, Name, Sha256
+from bleuprint.runtime.schema import Md5, MemoryLanguage, Name, Sha256
 from bleuprint.runtime.secrets import has_secret
-from bleuprint.runtime.tag_pattern import MEMORY_LANGUAGE_TAG
 from bleuprint.runtime.wording import join_with_and
 
 # The keys of a text under which its files stand.
@@ -35,9 +33,6 @@ SIDES = ("source", "target", "both")
 NAMES_OF_TEXTS = ("sacrebleu", "opus", "huggingface")
 # The rules that a part of a corpus may have itself: the edits and the checks.
 PART_RULES = ("clean", "filter")
-
-# The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
-LanguageTag = Annotated[str, StringConstraints(pattern=MEMORY_LANGUAGE_TAG)]
 
 
 @dataclass(frozen=True)
@@ -178,7 +173,7 @@ class Text:
     target: File | None = None
     both: File | None = None
     columns: tuple[Column, Column] | None = None
-    languages: tuple[LanguageTag, LanguageTag] | None = None
+    languages: tuple[MemoryLanguage, MemoryLanguage] | None = None
     pairs: Annotated[int, Ge(1)] | None = None
     pairs_seed: Annotated[int, Interval(ge=0, le=2**32 - 1)] | None = None
     tag: str | None = None

@@ -45,6 +45,8 @@ _MD5 = "^[0-9a-f]{32}$"
 # Types of fields that several documents have.
 Name = Annotated[str, StringConstraints(pattern=NAME, max_length=MAX_NAME)]
 Language = Annotated[str, StringConstraints(pattern=_LANGUAGE)]
+# The language code of a translation memory, perhaps with a script or a region: zh-Hant, en-GB.
+MemoryLanguage = Annotated[str, StringConstraints(pattern=MEMORY_LANGUAGE_TAG)]
 NotBlank = Annotated[str, StringConstraints(pattern=_NOT_BLANK)]
 Sha256 = Annotated[str, StringConstraints(pattern=_SHA256)]
 Md5 = Annotated[str, StringConstraints(pattern=_MD5)]

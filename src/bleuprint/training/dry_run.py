@@ -126,7 +126,7 @@ def _check_dependencies(model: Transformer) -> None:
     sources = [[UNK, BOS, UNK, EOS], [UNK, EOS, PAD, PAD]]
     targets = [[BOS, UNK, BOS, UNK], [BOS, UNK, PAD, PAD]]
     hidden = run(sources, targets)
-    blamed = ", ".join(f"model.{part} {name}" for part, name in model.settings.own_parts.items())
+    blamed = ", ".join(model.settings.replaced_parts)
     if not bool(torch.isfinite(hidden[0]).all() and torch.isfinite(hidden[1, :2]).all()):
         raise UserError(
             f"{blamed}: the decoder returns NaN or infinity. Look at masks and divisions"
