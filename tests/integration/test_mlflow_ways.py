@@ -38,23 +38,46 @@ def first_clone(tmp_path_factory):
     return project
 
 
-@pytest.fixture
-def clone(first_clone, tmp_path):
+@pytest.fixture(scope="module")
+def clone_without_results(first_clone, tmp_path_factory):
     """Return a clone in which nothing has run: it has the reports and no results."""
-    first_clone.run("git", "clone", "--quiet", str(first_clone.root), str(tmp_path / "clone"))
-    clone = micro.Project(tmp_path / "clone")
+    folder = tmp_path_factory.mktemp("without-results") / "clone"
+    first_clone.run("git", "clone", "--quiet", str(first_clone.root), str(folder))
+    clone = micro.Project(folder)
     clone.run("dvc", "pull", "inputs/a.en.dvc", "inputs/a.de.dvc")
     assert not (clone.root / "results").exists()
     return clone
 
 
+@pytest.fixture(scope="module")
+def clone_with_pulled_results(clone_without_results, tmp_path_factory):
+    """Return a clone after `dvc pull`, which gets the results that the first clone has pushed."""
+    clone = clone_without_results.copy(tmp_path_factory.mktemp("pulled") / "clone")
+    clone.run("dvc", "pull")
+    return clone
+
+
 @pytest.fixture
-def server(mlserver, clone):
-    """Return the address of an MLflow server to which the clone logs, without runs of others."""
-    clone.environment["MLFLOW_TRACKING_URI"] = mlserver.uri
+def clone(clone_without_results, tmp_path):
+    """Return a copy of the clone without results, which a test may change."""
+    return clone_without_results.copy(tmp_path / "clone")
+
+
+@pytest.fixture
+def pulled_clone(clone_with_pulled_results, tmp_path):
+    """Return a copy of the clone with pulled results, which a test may change."""
+    return clone_with_pulled_results.copy(tmp_path / "clone")
+
+
+@pytest.fixture
+def server(mlserver, tmp_path):
+    """Return the address of an MLflow server that has no runs of the experiment micro.
+
+    A project logs to it if its environment variable MLFLOW_TRACKING_URI is this address.
+    """
     yield mlserver.uri
     # The next test gets a new experiment of the name micro.
-    new_name = f"experiment of {clone.root}"
+    new_name = f"experiment of {tmp_path}"
     renaming = {"experiment_id": find_experiment_id(mlserver.uri), "new_name": new_name}
     request_mlflow(mlserver.uri, "experiments/update", renaming)
 
@@ -234,6 +257,7 @@ def test_ui_logs_the_results_of_dvc_repro(clone, server):
 
     The runs in MLflow must name the commit that is checked out.
     """
+    clone.environment["MLFLOW_TRACKING_URI"] = server
     stages_run = clone.repro()
     assert "report" not in stages_run
     assert_is_unchanged(clone)
@@ -244,26 +268,22 @@ def test_ui_logs_the_results_of_dvc_repro(clone, server):
     assert_runs_are_complete(clone, server, commit=head_commit(clone))
 
 
-def test_ui_logs_results_that_were_pulled(clone, server):
+def test_ui_logs_results_that_were_pulled(pulled_clone, server):
     """Training times and the commit of the training come from the committed reports/costs.csv."""
-    clone.run("dvc", "pull")
+    pulled_clone.environment["MLFLOW_TRACKING_URI"] = server
 
-    output = clone.run("bleuprint", "ui")
+    output = pulled_clone.run("bleuprint", "ui")
 
     assert f"{server}/#/experiments/" in output
-    assert_runs_are_complete(clone, server, commit=training_commit(clone))
-    assert_is_unchanged(clone)
+    assert_runs_are_complete(pulled_clone, server, commit=training_commit(pulled_clone))
+    assert_is_unchanged(pulled_clone)
 
 
-def test_snakemake_logs_its_runs_to_mlflow(clone, server):
-    clone.snakemake()
-
-    assert_runs_are_complete(clone, server, commit=head_commit(clone))
-
-
-def test_snakemake_logs_runs_again_that_were_deleted_in_mlflow(clone, server):
+def test_snakemake_logs_its_runs_and_logs_them_again_if_they_were_deleted(clone, server):
     """The second Snakemake has nothing to do. The new runs are in the same MLflow experiment."""
+    clone.environment["MLFLOW_TRACKING_URI"] = server
     clone.snakemake()
+    assert_runs_are_complete(clone, server, commit=head_commit(clone))
     experiment_id = find_experiment_id(server)
     for run in find_runs(server):
         request_mlflow(server, "runs/delete", {"run_id": run["info"]["run_id"]})
@@ -276,29 +296,29 @@ def test_snakemake_logs_runs_again_that_were_deleted_in_mlflow(clone, server):
         assert run["info"]["experiment_id"] == experiment_id
 
 
-def test_sync_logs_results_that_were_pulled_once(clone, server):
+def test_sync_logs_results_that_were_pulled_once(pulled_clone, server):
     """The output has a line for each run, such as `run tiny other 1: made` for a new one."""
-    clone.run("dvc", "pull")
+    pulled_clone.environment["MLFLOW_TRACKING_URI"] = server
 
-    first_output = clone.run("bleuprint", "sync")
-    assert_runs_are_complete(clone, server, training_commit(clone))
-    second_output = clone.run("bleuprint", "sync")
+    first_output = pulled_clone.run("bleuprint", "sync")
+    assert_runs_are_complete(pulled_clone, server, training_commit(pulled_clone))
+    second_output = pulled_clone.run("bleuprint", "sync")
 
     assert "run tiny other 1: made" in first_output
     assert ": made" not in second_output
 
 
-def test_mlflow_keeps_the_results_of_each_beam_that_a_user_tries(clone, server):
+def test_mlflow_keeps_the_results_of_each_beam_that_a_user_tries(pulled_clone, server):
     """The user runs DVC with a beam of 1, then of 3, which replaces the results on disk.
 
     The stage report logs new results to MLflow, so both are there: two systems on two corpora.
     """
-    clone.run("dvc", "pull")
+    pulled_clone.environment["MLFLOW_TRACKING_URI"] = server
 
-    clone.edit("params.yaml", "{beam: 2,", "{beam: 1,")
-    assert "report" in clone.repro()
-    clone.edit("params.yaml", "{beam: 1,", "{beam: 3,")
-    assert "report" in clone.repro()
+    pulled_clone.edit("params.yaml", "{beam: 2,", "{beam: 1,")
+    assert "report" in pulled_clone.repro()
+    pulled_clone.edit("params.yaml", "{beam: 1,", "{beam: 3,")
+    assert "report" in pulled_clone.repro()
 
     beams = []
     for run in find_runs(server):
@@ -309,17 +329,16 @@ def test_mlflow_keeps_the_results_of_each_beam_that_a_user_tries(clone, server):
 
 
 @pytest.fixture(params=[False, True], ids=["up to date", "report runs"])
-def clone_without_server(clone, request):
+def clone_without_server(pulled_clone, request):
     """Return a clone that has pulled, at whose MLFLOW_TRACKING_URI no server answers.
 
     It is up to date, or only the stage report will run, which logs the results as well.
     """
-    clone.run("dvc", "pull")
-    clone.environment["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{free_port()}"
+    pulled_clone.environment["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{free_port()}"
     does_report_run = request.param
     if does_report_run:
-        clone.edit("stages/report.py", '"""Write the report:', '"""Write the whole report:')
-    return clone
+        pulled_clone.edit("stages/report.py", '"""Write the report:', '"""Write the whole report:')
+    return pulled_clone
 
 
 @pytest.mark.parametrize(
