@@ -7,9 +7,10 @@ prints the computed tables of docs/scaling.md, from what benchmarks/scaling.py h
 sizes and from the measured speed of a GPU below. How:
 
 - The CPU seconds and the files of a stage grow with the bytes of the text, by as much as from the
-  first size to the second: what a stage takes to start is left out. On several cores, the time is
-  that of the first process, which reads and writes, plus the rest divided by the cores.
-- learn_vocabulary is left out: it depends on the number of different words (benchmarks/limits.py).
+  first size to the second, so that the start of a stage does not count. On several cores, the time
+  is that of the first process, which reads and writes, plus the rest divided by the cores.
+- learn_vocabulary has no row, since it depends on the number of different words
+  (benchmarks/limits.py).
 - Deduplication's memory follows from the sizes of its arrays.
 - Training: operations are counted from the shapes (bleuprint.model.flops), and a GPU computes them
   at a measured share of its peak. Each GPU updates all weights. Gradients are summed in float32
@@ -30,7 +31,7 @@ from bleuprint.config.system import Model, System
 from bleuprint.model.flops import training_flops
 from bleuprint.model.transformer import Transformer, count_parameters
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 CORES = 32
 # Steps of scaling.py whose cost does not grow with the bytes of a text, or that are no stage.
 LEFT_OUT = ("learn_vocabulary", "draw", "train")
