@@ -205,6 +205,11 @@ ROWS = "It must return a list with a row of whole numbers for each line, such as
         pytest.param(
             module().replace('"M"', '"M\\nN"'), "label is 'M\\nN'. It must be one line", id="label"
         ),
+        pytest.param(
+            module().replace('"M"', f'"{"M" * 31}"'),
+            "It must be one line of 1 to 30 characters",
+            id="label of 31 characters",
+        ),
         pytest.param(module(more=", kind='error'"), "kind is 'error'. Own metrics", id="kind"),
         pytest.param(module(statistics="'count'"), "statistics is 'count'. It must", id="no"),
         pytest.param(
