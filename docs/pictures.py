@@ -76,12 +76,15 @@ def _text(x: float, y: float, text: str, *classes: str) -> str:
 # -- the graph ------------------------------------------------------------------------------------
 
 # Rows of stages in each band, from the top. The text passes through the stages of the left column;
-# the stages of the right column are beside its path. An empty name leaves a place free.
+# the stages of the right column are beside its path. An empty name leaves a place free. The rows
+# are such that each arrow leads straight down, or to a neighbor.
 _BANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "first: settings and code": (("resolve",),),
     "for each corpus": (
         ("download", "back_translate"),
-        ("clean",),
+        ("clean", "download_part"),
+        ("", "clean_part"),
+        ("", "filter_part"),
         ("dedup",),
         ("filter",),
         ("split",),
