@@ -158,6 +158,18 @@ def test_stages_without_a_gpu_do_not_wait_for_all_trainings(project, give_gpus, 
     assert stages.index(averages[0]) < stages.index(trainings[-1])
 
 
+def test_snakemake_on_two_cores_keeps_all_gpus_busy(project, give_gpus):
+    """Only two of the three trainings run at a time, so each of them gets half of the GPUs."""
+    give_gpus(6)
+
+    project.snakemake("-c2")
+
+    records = uses_of_gpus(project)
+    assert_no_gpu_is_shared(records)
+    assert [len(record["gpus"]) for record in records] == [3, 3, 3]
+    assert most_gpus_at_once(records) == 6
+
+
 def test_two_runs_of_two_projects_share_no_gpu(project, give_gpus, tmp_path):
     """Two people run their projects on a machine with two GPUs at the same time."""
     give_gpus(2)

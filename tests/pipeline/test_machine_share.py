@@ -57,6 +57,26 @@ def test_trainings_divide_eight_gpus(clean, waiting_trainings, expected_gpus):
     assert gpus == expected_gpus
 
 
+@pytest.mark.parametrize(
+    ("variables", "expected_gpus"),
+    [
+        pytest.param({"BLEUPRINT_GPUS": "1"}, 1, id="the user's limit"),
+        pytest.param({"BLEUPRINT_PROCESSES": "2"}, 2, id="two processes"),
+        pytest.param({"BLEUPRINT_GPUS": "3", "BLEUPRINT_PROCESSES": "8"}, 3, id="both"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-b,MIG-c"}, 1, id="parts of GPUs"),
+    ],
+)
+def test_a_training_that_may_not_use_its_share_leaves_the_rest(
+    clean, monkeypatch, variables, expected_gpus
+):
+    """Two trainings divide eight GPUs. What they leave is for translations, for example."""
+    training = replace(clean, name="train@tiny-own-1", gpu=1)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert gpus_for(training, 8, waiting_trainings=2, waiting_stages=2) == expected_gpus
+
+
 @pytest.mark.parametrize("kind", ["translate", "comet"])
 def test_stages_that_cannot_divide_their_text_compute_on_one_gpu(clean, kind):
     stage = replace(clean, name=f"{kind}@tiny-own-1", gpu=1, is_sharded=False)

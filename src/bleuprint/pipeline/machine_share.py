@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bleuprint.pipeline.graph import Stage
-from bleuprint.runtime import processor
-from bleuprint.runtime.visible_gpus import visible_gpus
+from bleuprint.runtime import environment, processor
+from bleuprint.runtime.visible_gpus import are_parts_of_gpus, visible_gpus
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,29 @@ def gpus_for(stage: Stage, available_gpus: int, waiting_trainings: int, waiting_
     """Return how many GPUs a stage gets on a machine that has some.
 
     Trainings share the GPUs equally. A stage that can divide its text, such as back_translate, gets
-    an equal share if no training waits. Any other stage, such as translate, computes on one.
+    an equal share if no training waits. A stage that may not use all of its share gets less, so
+    that other stages can use the rest. Any other stage, such as translate, computes on one.
 
     Args:
         stage: A stage that computes on GPUs.
         available_gpus: The number of GPUs to divide.
         waiting_trainings: The number of trainings that divide them, this one included.
         waiting_stages: The number of all stages that wait for a GPU, this one included.
+
+    Raises:
+        UserError: The environment variable BLEUPRINT_GPUS or BLEUPRINT_PROCESSES is not a number.
     """
+    limits = [environment.gpu_limit()]
     if stage.kind == "train":
-        return max(1, available_gpus // max(1, waiting_trainings))
-    if stage.is_sharded and waiting_trainings == 0:
-        return max(1, available_gpus // waiting_stages)
-    return 1
+        limits.append(available_gpus // max(1, waiting_trainings))
+        limits.append(environment.process_count())
+    elif stage.is_sharded and waiting_trainings == 0:
+        limits.append(available_gpus // waiting_stages)
+    else:
+        limits.append(1)
+    if are_parts_of_gpus():
+        limits.append(1)
+    return max(1, min(limit for limit in limits if limit is not None))
 
 
 def cores_beside_gpus(gpus: int, machine: MachineShare) -> int:
@@ -85,7 +95,10 @@ def share_on_gpus(
         if uses_gpu(other, machine):
             gpu_stages += 1
             trainings += other.kind == "train"
-    gpus = gpus_for(stage, machine.gpus, trainings, gpu_stages)
+    # On two cores, as with `snakemake -c2`, no more than two stages run at a time.
+    simultaneous_trainings = min(trainings, machine.cores)
+    simultaneous_stages = min(gpu_stages, machine.cores)
+    gpus = gpus_for(stage, machine.gpus, simultaneous_trainings, simultaneous_stages)
     return MachineShare(cores=cores_beside_gpus(gpus, machine), gpus=gpus)
 
 

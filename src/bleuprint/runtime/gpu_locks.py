@@ -16,7 +16,7 @@ from pathlib import Path
 from bleuprint.runtime.environment import gpu_limit
 from bleuprint.runtime.errors import UserError, print_message
 from bleuprint.runtime.locks import flock_holder
-from bleuprint.runtime.visible_gpus import MIG_PREFIX, VISIBLE_GPUS, visible_gpus
+from bleuprint.runtime.visible_gpus import VISIBLE_GPUS, are_parts_of_gpus, visible_gpus
 from bleuprint.runtime.wording import counted, join_with_and
 
 # All users of the machine lock a GPU by the same file. So the folder does not depend on TMPDIR,
@@ -83,8 +83,7 @@ def _highest_count(names: Sequence[str], max_gpus: int | None) -> int:
         UserError: The environment variable BLEUPRINT_GPUS is not a number.
     """
     limits = [len(names), max_gpus, gpu_limit()]
-    if any(name.startswith(MIG_PREFIX) for name in names):
-        # CUDA shows a process only one part of a GPU (MIG), even if the setting names several.
+    if are_parts_of_gpus():
         limits.append(1)
     return min(limit for limit in limits if limit is not None)
 

@@ -13,9 +13,9 @@ from bleuprint.runtime.errors import UserError
 
 VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 # The start of the UUID of a part of a GPU (Multi-Instance GPU), such as MIG-5f1c...
-MIG_PREFIX = "MIG-"
+_MIG_PREFIX = "MIG-"
 # The kinds of UUIDs: of a whole GPU, and of a part of one.
-_UUID_PREFIXES = ("GPU-", MIG_PREFIX)
+_UUID_PREFIXES = ("GPU-", _MIG_PREFIX)
 # CUDA reads a number up to the first other character, as the C function strtoul does.
 _NUMBER = re.compile(r"\+?(\d+)")
 
@@ -74,6 +74,15 @@ def named_gpus(setting: str) -> list[str]:
             raise _named_twice(setting)
         names.append(name)
     return names
+
+
+def are_parts_of_gpus() -> bool:
+    """Return whether this process may use parts of GPUs (MIG), as CUDA_VISIBLE_DEVICES says.
+
+    CUDA shows a process only one of them, even if the variable names several.
+    """
+    names = named_gpus(os.environ.get(VISIBLE_GPUS, ""))
+    return any(name.startswith(_MIG_PREFIX) for name in names)
 
 
 def _gpu_name(entry: str) -> str | None:
