@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bleuprint.runtime.errors import UserError
+from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.runtime.process_pool import map_parts
 
 
@@ -85,6 +86,17 @@ def refuse_six(number):
 def test_an_error_in_a_worker_process_is_raised_here():
     with pytest.raises(UserError, match="six"):
         list(map_parts(in_each_process(refuse_six), range(30), 2))
+
+
+def find_a_damaged_model():
+    """Raise the error of a damaged file, which a message alone cannot create again."""
+    raise DamagedFile(Path("model.safetensors"), "field weight is missing")
+
+
+def test_an_error_while_a_worker_prepares_is_raised_here_with_its_message():
+    """It must not look like the kill of a worker, whose message advises to use less memory."""
+    with pytest.raises(UserError, match=r"model\.safetensors is damaged: field weight is missing"):
+        list(map_parts(find_a_damaged_model, range(30), 2))
 
 
 def kill_this_process_at_six(number):

@@ -126,8 +126,9 @@ def _initialize_worker(prepare: Callable[[], Callable[[Any], Any]]) -> None:
 
 def _process_part(part: Any) -> Any:
     """Apply the function to a part, in a worker process."""
-    function = _get_function()
     try:
+        # Both calls may fail. The first one may load a model, whose files may be damaged.
+        function = _get_function()
         return function(part)
     except UserError as error:
         # The parent process rebuilds an exception from its message. It could not do so for a
