@@ -153,6 +153,23 @@ def test_workers_end_if_their_parent_is_killed(tmp_path):
     assert not is_running(worker_ids[1])
 
 
+def test_after_ctrl_c_nothing_waits_for_the_parts_that_workers_have_begun(tmp_path):
+    """A part may be a piece of a long text, which takes minutes to translate; here it is 60 s."""
+    script = tmp_path / "sleeping_workers.py"
+    script.write_text(SLEEPING_WORKERS)
+    parent = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    worker_ids = [int(parent.stdout.readline()), int(parent.stdout.readline())]
+
+    parent.send_signal(signal.SIGINT)
+
+    assert parent.wait(timeout=30) != 0
+    wait_for_end(worker_ids, seconds=10)
+    assert not is_running(worker_ids[0])
+    assert not is_running(worker_ids[1])
+
+
 def wait_for_end(process_ids, seconds):
     """Wait until all of these processes have ended, at most so many seconds."""
     deadline = time.monotonic() + seconds

@@ -90,10 +90,13 @@ def _map_in_pool(
                     yield results.popleft().result()
             while results:
                 yield results.popleft().result()
-        except BrokenProcessPool:
-            # The pool ends the other workers by SIGTERM, which they ignore (`_initialize_worker`).
+        except (BrokenProcessPool, KeyboardInterrupt) as error:
+            # The pool itself would end its workers by SIGTERM, which they ignore
+            # (`_initialize_worker`). After Ctrl-C it would wait for their parts, perhaps for hours.
             for worker in set(active_children()) - earlier_children:
                 worker.kill()
+            if isinstance(error, KeyboardInterrupt):
+                raise
             event = add_kill_reason("a worker process was killed")
             raise UserError(
                 f"{event}. Fewer workers need less memory: lower BLEUPRINT_WORKERS (now {workers})"
