@@ -149,6 +149,18 @@ def test_an_error_of_a_process_is_raised_with_its_message(tmp_path):
         translate(tmp_path, load=load_model_that_fails)
 
 
+def find_a_damaged_model():
+    """Raise the error of a damaged model, instead of loading it."""
+    raise DamagedFile(Path("model.safetensors"), "field weight is missing")
+
+
+@pytest.mark.usefixtures("three_gpus")
+def test_a_model_that_cannot_be_loaded_is_reported(tmp_path):
+    """Each process tries again for its next piece, and needs a GPU for that: it must not wait."""
+    with pytest.raises(UserError, match=r"model\.safetensors is damaged"):
+        translate(tmp_path, load=find_a_damaged_model)
+
+
 @pytest.fixture
 def program(tmp_path):
     """Return a function that starts PROGRAM in a folder of its own."""

@@ -103,11 +103,11 @@ def _prepare_process(
         A function that translates a piece, writes it into the folder, and returns the number of its
         lines.
     """
-    if free_gpus is not None:
-        # CUDA reads the variable when a GPU is used for the first time.
-        os.environ[VISIBLE_GPUS] = free_gpus.get()
+    if free_gpus is None:
+        translate_piece = load()
+    else:
         torch.set_num_threads(max(1, threads))
-    translate_piece = load()
+        translate_piece = _load_on_free_gpu(load, free_gpus)
 
     def translate_and_write(piece: TextPiece) -> int:
         """Translate a piece, and return the number of its lines."""
@@ -115,6 +115,28 @@ def _prepare_process(
         return piece.line_count
 
     return translate_and_write
+
+
+def _load_on_free_gpu(
+    load: Callable[[], TranslatePiece], free_gpus: "SimpleQueue[str]"
+) -> TranslatePiece:
+    """Take a GPU that no process has taken yet, and load the model on it.
+
+    If the model cannot be loaded, the GPU is given back: for its next piece, the process calls this
+    function again, and would wait for ever for a GPU.
+
+    Args:
+        load: Loads the model, and returns the function that translates a piece.
+        free_gpus: The names of the GPUs that no process has taken yet.
+    """
+    gpu = free_gpus.get()
+    # CUDA reads the variable when a GPU is used for the first time.
+    os.environ[VISIBLE_GPUS] = gpu
+    try:
+        return load()
+    except BaseException:
+        free_gpus.put(gpu)
+        raise
 
 
 def _ignore_progress(line_count: int) -> None:
