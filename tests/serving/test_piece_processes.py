@@ -149,6 +149,23 @@ def test_an_error_of_a_process_is_raised_with_its_message(tmp_path):
         translate(tmp_path, load=load_model_that_fails)
 
 
+def load_model_that_is_killed():
+    """Return a function that takes the place of a model; its process is killed."""
+    return kill_this_process
+
+
+def kill_this_process(piece, advance):  # noqa: ARG001
+    """Kill this process, as the kernel does if memory is exhausted."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("three_gpus")
+def test_after_a_kill_the_user_is_told_to_use_fewer_gpus(tmp_path):
+    """BLEUPRINT_WORKERS does not limit the number of these processes: there is one per GPU."""
+    with pytest.raises(UserError, match=r"killed.*lower BLEUPRINT_GPUS \(now 3\)"):
+        translate(tmp_path, load=load_model_that_is_killed)
+
+
 def find_a_damaged_model():
     """Raise the error of a damaged model, instead of loading it."""
     raise DamagedFile(Path("model.safetensors"), "field weight is missing")

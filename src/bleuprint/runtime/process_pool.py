@@ -30,6 +30,7 @@ def map_parts(
     parts: Iterable[T],
     workers: int,
     min_parts: int = _MIN_PARTS_FOR_POOL,
+    limit_variable: str = "BLEUPRINT_WORKERS",
 ) -> Generator[R, None, None]:
     """Apply a function to each part of some work, in several processes; yield results in order.
 
@@ -42,6 +43,8 @@ def map_parts(
         parts: The parts of the work.
         workers: The number of processes; with 1, this process does the work itself.
         min_parts: With fewer parts, this process does the work itself, too.
+        limit_variable: The environment variable by which a user lowers the number of processes, for
+            the message about a process that was killed.
 
     Raises:
         UserError: A process was killed.
@@ -54,11 +57,14 @@ def map_parts(
         function = prepare()
         yield from map(function, all_parts)
     else:
-        yield from _map_in_pool(prepare, all_parts, workers)
+        yield from _map_in_pool(prepare, all_parts, workers, limit_variable)
 
 
 def _map_in_pool(
-    prepare: Callable[[], Callable[[T], R]], parts: Iterable[T], workers: int
+    prepare: Callable[[], Callable[[T], R]],
+    parts: Iterable[T],
+    workers: int,
+    limit_variable: str,
 ) -> Generator[R, None, None]:
     """Apply a function to each part in a pool of processes, and yield the results in order.
 
@@ -66,6 +72,7 @@ def _map_in_pool(
         prepare: A function that returns the function to apply; it is called once in each process.
         parts: The parts of the work.
         workers: The number of processes.
+        limit_variable: The environment variable that limits the number of processes.
 
     Raises:
         UserError: A process was killed.
@@ -99,7 +106,7 @@ def _map_in_pool(
                 raise
             event = add_kill_reason("a worker process was killed")
             raise UserError(
-                f"{event}. Fewer workers need less memory: lower BLEUPRINT_WORKERS (now {workers})"
+                f"{event}. Fewer workers need less memory: lower {limit_variable} (now {workers})"
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)

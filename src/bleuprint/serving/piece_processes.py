@@ -63,7 +63,14 @@ def translate_pieces(
         prepare = partial(
             _prepare_process, load, folder, free_gpus if gpus else None, worker_count() // processes
         )
-        for line_count in map_parts(prepare, pieces, processes, min_parts=2):
+        line_counts = map_parts(
+            prepare,
+            pieces,
+            processes,
+            min_parts=2,
+            limit_variable="BLEUPRINT_GPUS" if gpus else "BLEUPRINT_WORKERS",
+        )
+        for line_count in line_counts:
             progress.advance(line_count)
 
 
