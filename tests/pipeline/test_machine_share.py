@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from bleuprint.pipeline.graph import load_stages
-from bleuprint.pipeline.machine_share import MachineShare, cores_beside_gpus, cores_for, gpus_for
+from bleuprint.pipeline.machine_share import (
+    MachineShare,
+    cores_beside_gpus,
+    cores_for,
+    gpus_for,
+    share_on_gpus,
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +105,19 @@ def test_the_translation_of_a_synthetic_text_uses_the_gpus_that_no_training_need
     stage = replace(clean, name="back_translate@german", gpu=1, is_sharded=True)
 
     assert gpus_for(stage, 8, waiting_trainings, waiting_stages) == expected_gpus
+
+
+@pytest.mark.parametrize("kind", ["train", "back_translate"])
+def test_a_stage_that_runs_only_for_a_missing_output_counts_itself(clean, kind):
+    """Snakemake runs it although DVC finds it unchanged, so it is not among the stages of the run.
+
+    Here no other stage runs: it gets both GPUs, and two of three parts of the nine cores.
+    """
+    stage = replace(clean, name=f"{kind}@german", gpu=1, is_sharded=True)
+
+    share = share_on_gpus(stage, stages_of_run=[], machine=MachineShare(cores=9, gpus=2))
+
+    assert share == MachineShare(cores=6, gpus=2)
 
 
 @pytest.mark.parametrize(("gpus", "expected_cores"), [(8, 56), (3, 21), (1, 7)])

@@ -86,15 +86,22 @@ def share_on_gpus(
 
     Args:
         stage: A stage that computes on GPUs.
-        stages_of_run: All stages of the run, among which the GPUs are divided.
+        stages_of_run: The other stages of the run, among which the GPUs are divided; with or
+            without `stage` itself.
         machine: The whole machine.
     """
+    sharing_stages = list(stages_of_run)
+    if stage not in sharing_stages:
+        # Snakemake also runs stages that DVC finds unchanged, because an output is missing.
+        sharing_stages.append(stage)
     trainings = 0
     gpu_stages = 0
-    for other in stages_of_run:
-        if uses_gpu(other, machine):
-            gpu_stages += 1
-            trainings += other.kind == "train"
+    for sharing_stage in sharing_stages:
+        if not uses_gpu(sharing_stage, machine):
+            continue
+        gpu_stages += 1
+        if sharing_stage.kind == "train":
+            trainings += 1
     # On two cores, as with `snakemake -c2`, no more than two stages run at a time.
     simultaneous_trainings = min(trainings, machine.cores)
     simultaneous_stages = min(gpu_stages, machine.cores)
