@@ -127,8 +127,9 @@ def _sort_by_length(source: Lengths, target: Lengths, rows: Rows) -> Rows:
     Returns:
         The indices in the new order.
     """
-    longer_length = np.maximum(source, target)[rows]
-    difference = (source - target)[rows]
+    # Only these rows are compared: with `sentences_per_update`, they are a small part of the text.
+    longer_length = np.maximum(source[rows], target[rows])
+    difference = source[rows] - target[rows]
     is_odd_length = longer_length % 2
     alternating_difference = np.where(is_odd_length, difference, -difference)
     # The last key of `lexsort` is the first one to sort by. It is stable: pairs with the same two
