@@ -17,7 +17,7 @@ from bleuprint.corpus.parts import (
     run_step_on_part,
 )
 from bleuprint.corpus.steps.filter_stats import filter_stats_of_parts
-from bleuprint.corpus.steps.shard import WholeText
+from bleuprint.corpus.steps.shard import AllShards, Shard, TextToIndex, WholeText
 from bleuprint.rules import CHECKS, EDITS
 from bleuprint.text.parallel import Pair, TextFolder
 from corpora import TOKENIZE, file_contents, file_names, numbered_pairs, write_set
@@ -99,6 +99,15 @@ def test_the_stages_of_a_part_that_the_corpus_lacks_write_empty_outputs(corpus):
         assert file_names(part_folder("own", "x", stage)) == []
         assert part_filter_stats_file("own", "x", stage).read_text() == "{}\n"
     assert filter_stats_of_parts("own") == {}
+
+
+def test_the_shards_of_a_part_that_the_corpus_lacks_can_be_processed_again(corpus):
+    """A user repeats a command, as for a part that the corpus has."""
+    for _ in range(2):
+        for work in (TextToIndex(), Shard(1, 2), Shard(2, 2), AllShards(2)):
+            run_step_on_part(cleaning_of_part, "clean", "own", corpus, "x", work, workers=1)
+
+    assert file_names(part_folder("own", "x", "clean")) == []
 
 
 def test_the_other_texts_of_a_corpus_are_prepared_together(corpus):

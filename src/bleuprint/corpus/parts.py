@@ -111,11 +111,12 @@ def run_step_on_part(
         run_and_print(step, shards_folder, work, workers)
         return
     match work:
-        # Snakemake expects a folder for the index and for each shard.
+        # Snakemake expects a folder for the index and for each shard. It may exist already if the
+        # command is run once more by hand.
         case TextToIndex():
-            (shards_folder / INDEX_FOLDER).mkdir(parents=True)
+            (shards_folder / INDEX_FOLDER).mkdir(parents=True, exist_ok=True)
         case Shard():
-            (shards_folder / str(work)).mkdir(parents=True)
+            (shards_folder / str(work)).mkdir(parents=True, exist_ok=True)
         case AllShards() | WholeText():
             _write_nothing(corpus_name, part, stage)
 
