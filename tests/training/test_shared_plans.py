@@ -143,6 +143,19 @@ def test_a_killed_process_leaves_a_plan_that_the_next_start_removes_and_does_not
     assert files_in(folder) == ["later-0.1"]
 
 
+def test_a_removed_plan_that_nfs_keeps_under_another_name_does_not_end_the_training(tmp_path):
+    """NFS keeps a removed file while a process has it mapped. To remove it again fails (EBUSY).
+
+    Here a folder takes its place, since it cannot be removed by `unlink` either.
+    """
+    (tmp_path / ".nfs00000000a1").mkdir()
+
+    plan = SharedPlans(plan_of, tmp_path, "start", 2)(1)
+
+    assert [rows.tolist() for rows in plan] == [rows.tolist() for rows in plan_of(1)]
+    assert files_in(tmp_path) == [".nfs00000000a1", "start-1.1"]
+
+
 def test_a_plan_that_cannot_be_written_leaves_no_file(tmp_path):
     """As on a full disk: the error is raised, and the next process starts from the beginning."""
 

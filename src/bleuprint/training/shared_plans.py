@@ -164,7 +164,11 @@ class SharedPlans:
     def _remove_files_of_earlier_starts(self) -> None:
         """Remove the files that a killed start of the training has left on this machine."""
         for path in self._folder.iterdir():
-            if path.name != _LOCK_FILE and not path.name.startswith(f"{self._launch}-"):
+            # NFS renames a removed file that is still mapped into memory, to a name such as
+            # `.nfs0000a1`, and refuses to remove it under that name. It vanishes when it is closed.
+            is_removed_already = path.name.startswith(".")
+            is_of_this_start = path.name.startswith(f"{self._launch}-")
+            if path.name != _LOCK_FILE and not is_of_this_start and not is_removed_already:
                 path.unlink()
 
 
