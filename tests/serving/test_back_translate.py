@@ -182,6 +182,11 @@ def test_an_error_is_raised_if_all_translations_are_empty(tmp_path):
         synthetic_pairs(tmp_path, TranslatesOnlyYes(), ["x", "x", "x"], is_source=False)
 
 
+def test_an_error_is_raised_if_the_text_is_empty(tmp_path):
+    with pytest.raises(UserError, match="german: the text has no lines"):
+        synthetic_pairs(tmp_path, TranslatesOnlyYes(), [], is_source=False)
+
+
 def test_a_note_counts_the_empty_translations(tmp_path, capsys):
     """The stand-in translates "x" to nothing and "yes" to "ja"."""
     synthetic_pairs(tmp_path, TranslatesOnlyYes(), ["x", "yes"], is_source=False)

@@ -440,7 +440,7 @@ def write_synthetic_pairs(
             synthetic text from other text (Caswell et al. 2019). Empty sentences stay empty.
 
     Raises:
-        UserError: All translations are empty.
+        UserError: The text has no lines, or all translations are empty.
     """
     name = text.path.name
     pair_count = 0
@@ -459,6 +459,8 @@ def write_synthetic_pairs(
                 pairs.append(_with_tag(pair, tag))
             writer.write_lines(*encode_pairs(pairs))
             pair_count += len(pairs)
+    if pair_count == 0:
+        raise UserError(f"{name}: the text has no lines. Check its file, which params.yaml names")
     if empty_count == pair_count:
         raise UserError(f"{name}: all {pair_count:,} translations are empty")
     if empty_count:
