@@ -83,7 +83,14 @@ def main() -> None:
     measuring = commands.add_parser("measure", help="measure all stages")
     measuring.add_argument("folder", type=Path, help="a folder with room for 12 texts")
     measuring.add_argument("--pairs", type=int, default=10_000_000)
-    measuring.add_argument("--again", nargs="+", default=[], help="stages to measure once more")
+    measuring.add_argument(
+        "--again",
+        nargs="+",
+        default=[],
+        choices=[*(step.name for step in steps()), PLAN],
+        metavar="STAGE",
+        help="stages to measure once more",
+    )
     printing = commands.add_parser("table", help="print the table of measured stages")
     printing.add_argument("state", type=Path, help="the scaling.json of a measurement")
     arguments = parser.parse_args()
