@@ -67,6 +67,15 @@ def test_the_rules_of_a_text_in_one_corpus_are_merged_into_those_of_the_part(tmp
     assert checks == (CHECKS["length"](min=1, max=9),)
 
 
+def test_null_under_a_part_leaves_the_rules_of_the_corpus(tmp_path):
+    """The corpus has a length of 1 to 100 and a ratio of 3; the text has another length in it."""
+    text = params("{a: {filter: null}}", {"a": ", filter: {length: {max: 9}}", "b": ""})
+
+    _, checks = rules_of(tmp_path, text)
+
+    assert checks == (CHECKS["length"](min=1, max=9), CHECKS["length_ratio"](max=3.0))
+
+
 def test_the_rules_of_a_part_are_for_all_corpora(tmp_path):
     """Each corpus merges them into its own rules: own has a ratio of 3, second none."""
     second = "  second: {like: own, filter: {length_ratio: null}}\n"

@@ -166,7 +166,10 @@ def _check_part_settings(name: str, text: LocatedMapping, is_part: bool) -> None
 def _with_merged_rules(
     text: LocatedMapping, corpus: LocatedMapping, part: LocatedMapping
 ) -> LocatedMapping:
-    """Return a text whose rules are those of its corpus, with its own ones merged into them.
+    """Return a text with all of its rules: those of its corpus, changed by its own ones.
+
+    A text that has no `clean` or `filter` of its own gets none here either: it then has those of
+    its corpus.
 
     Args:
         text: The settings of the text, perhaps with rules that it has in this corpus.
@@ -176,11 +179,12 @@ def _with_merged_rules(
     merged_text = text
     for key in PART_RULES:
         rules = corpus.get(key)
+        # Rules of the text in this corpus are merged last, so they override those of `parts`.
         for own_settings in (part, text):
-            if key not in own_settings:
-                continue
+            own_rules = own_settings.get(key)
+            if own_rules is None:
+                continue  # null has the same effect as a missing key.
             location = own_settings.locations[key]
-            own_rules = own_settings[key]
             if rules is None:
                 rules = _default_rules(key, location)
             if isinstance(rules, LocatedMapping) and isinstance(own_rules, LocatedMapping):
