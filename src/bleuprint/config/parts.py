@@ -1,9 +1,9 @@
-"""Parts: training texts that are downloaded, cleaned and filtered by themselves, with own rules.
+"""Parts: training texts that are downloaded, cleaned and filtered by themselves.
 
 The top-level key `parts` of params.yaml names these texts, with the rules that they have in every
-corpus: `parts: {europarl: {}, commoncrawl: {filter: {length: {max: 60}}}}`. It stands at the top
-level because DVC makes a stage for each of them, and reads the key without inheritance. Here the
-named texts get the setting `separate`, and their rules are merged into those of their corpus.
+corpus: `parts: {europarl: {}, commoncrawl: {filter: {length: {max: 60}}}}`. The key is at the top
+level because DVC makes a stage for each part, and reads the key without inheritance. `link_parts`
+gives the named texts the setting `separate`, and merges their rules into those of their corpus.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,12 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import describe_unknown_key, list_known_names, to_json_value
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location, as_mapping
 
-# The top-level key of params.yaml, and the setting that it gives to a text.
+# The top-level key of params.yaml.
 PARTS = "parts"
+# The setting of a text that is true if `parts` names the text.
 _SEPARATE = "separate"
-# The folder in data/ that each stage of a part writes; the last one writes into data/clean/CORPUS.
+# The folder in data/ that each stage of a part writes. The last stage, filter, is missing here: it
+# writes into data/clean/CORPUS.
 _FOLDERS = {"download": "part_raw", "clean": "part_clean"}
 
 
@@ -41,7 +43,7 @@ def link_parts(
     Returns:
         The settings of the corpora, and the errors. A corpus with an error is missing.
     """
-    # If the key is no mapping, another check refuses it.
+    # If the value of the key is not a mapping, another check refuses it.
     parts = as_mapping(document.get(PARTS))
     errors = list(_settings_errors(parts))
     if errors:
@@ -52,8 +54,8 @@ def link_parts(
             linked_corpora[corpus_name] = _link_corpus(corpus, parts)
         except UserError as error:
             errors.append(error)
-    # A corpus with other errors is missing in `corpora`. A name may be that of one of its texts, so
-    # names are only checked if there is no such corpus.
+    # A corpus with other errors is missing in `corpora`, with the names of its texts. Without them,
+    # a right name could be taken for a wrong one. So names are checked only if none is missing.
     has_all_corpora = len(corpora) == len(as_mapping(document.get("corpora")))
     if has_all_corpora:
         errors += _name_errors(parts, corpora)
@@ -112,14 +114,14 @@ def _texts_of_set(corpus: Any, set_name: str) -> LocatedMapping:
 
 
 def _link_corpus(corpus: Any, parts: LocatedMapping) -> Any:
-    """Return a corpus whose training texts have the settings that they get as parts.
+    """Return a corpus in which the texts that are parts have the setting `separate` and all rules.
 
     Args:
         corpus: The settings of the corpus, with its texts.
         parts: The rules of all parts of the experiment; the corpus may have some of them.
 
     Raises:
-        UserError: A text that is not a part has settings of a part.
+        UserError: A text that is not a part has settings of a part, or sets `separate` itself.
     """
     texts = _texts_of_set(corpus, "train")
     linked_texts = texts
@@ -222,10 +224,10 @@ def texts_by_part(corpora: Mapping[str, Corpus]) -> dict[str, Files]:
     texts = {}
     names = part_names(corpora)
     for corpus_name, corpus in corpora.items():
+        parts = corpus.files.parts()
         for name in names:
-            texts[f"{corpus_name}/{name}"] = Files(train={})
-        for name, text in corpus.files.parts().items():
-            texts[f"{corpus_name}/{name}"] = Files(train={name: text})
+            train = {name: parts[name]} if name in parts else {}
+            texts[f"{corpus_name}/{name}"] = Files(train=train)
     return texts
 
 
@@ -321,13 +323,13 @@ def resolved_parts(corpora: Mapping[str, Corpus]) -> dict[str, Any]:
     """
     settings_by_part: dict[str, dict[str, Any]] = {}
     order_by_corpus: dict[str, list[dict[str, Any]]] = {}
+    settings_of_missing_part = dict.fromkeys(("text", *PART_RULES), False)
     names = part_names(corpora)
     for corpus_name, corpus in corpora.items():
-        parts = corpus.files.parts()
         order_by_corpus[corpus_name] = []
         for name in names:
-            settings_by_part[f"{corpus_name}/{name}"] = dict.fromkeys(("text", *PART_RULES), False)
-        for name in parts:
+            settings_by_part[f"{corpus_name}/{name}"] = dict(settings_of_missing_part)
+        for name in corpus.files.parts():
             settings = _resolved_part(corpus, name)
             settings_by_part[f"{corpus_name}/{name}"] = settings
             order_by_corpus[corpus_name].append({"part": name, "clean": settings["clean"]})
@@ -342,6 +344,7 @@ def _resolved_part(corpus: Corpus, name: str) -> dict[str, Any]:
         name: The name of the part.
     """
     values = to_json_value(corpus.only_text(name))
+    # In a corpus with several directions, the text has another name here, without its direction.
     [text] = values["files"]["train"].values()
     settings = {"text": text}
     for key in PART_RULES:

@@ -1,4 +1,4 @@
-"""The text that the stage dedup reads."""
+"""The text that the stage dedup reads: the outputs of clean and of the stages of parts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from bleuprint.rules.rule import Edits
 class CleanedText(JoinedText):
     """The training text of a corpus before duplicates are removed, with its held-out sets.
 
-    First come the parts, which are also filtered, then the other training texts, which are cleaned.
+    The parts of the corpus come first. They are cleaned and filtered. The other training texts,
+    which come after them, are only cleaned; the stage filter filters them after dedup.
 
     Attributes:
         parts: The folders of the parts, in the order in which they are read.
@@ -58,8 +59,12 @@ class CleanedText(JoinedText):
         return sum(text.count("train") for text in texts_of_parts)
 
 
-def other_edits(corpus: Corpus) -> tuple[Edits, ...]:
-    """Return the edits of each part of a corpus that has other edits than the corpus, each once."""
+def edits_of_parts(corpus: Corpus) -> tuple[Edits, ...]:
+    """Return the edits of the parts of a corpus, each once, without the edits of the corpus itself.
+
+    Args:
+        corpus: The settings of the corpus or language pair.
+    """
     found_edits: list[Edits] = []
     for part in corpus.files.parts():
         edits = corpus.only_text(part).clean

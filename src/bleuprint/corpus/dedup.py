@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bleuprint.config.corpus import Corpus, Dedup
-from bleuprint.corpus.cleaned_text import CleanedText, other_edits
+from bleuprint.corpus.cleaned_text import CleanedText, edits_of_parts
 from bleuprint.corpus.heldout import HASH_BYTES, HeldOutSentences, hash_text
 from bleuprint.corpus.steps.filtering import copy_sets, join_files, write_kept
 from bleuprint.corpus.steps.shard import Shard
@@ -90,8 +90,9 @@ class Deduplication(Step):
     Attributes:
         settings: Which pairs are dropped.
         edits: The edits of the stage clean.
-        other_edits: The edits of texts that were cleaned by other rules than those of the corpus,
-            each once. None, which does not count in `settings_sha256`, if there are none.
+        other_edits: The edits of the parts that were cleaned by other rules than the corpus, each
+            once. If there are none, this is None, which does not count in `settings_sha256`: so the
+            hash of a corpus without parts stays as it is.
     """
 
     stage = "dedup"
@@ -125,7 +126,7 @@ class Deduplication(Step):
             filter_stats_path=files.filter_stats_path,
             settings=corpus.dedup,
             edits=corpus.clean,
-            other_edits=other_edits(corpus) or None,
+            other_edits=edits_of_parts(corpus) or None,
         )
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
@@ -183,7 +184,7 @@ class Deduplication(Step):
     def _write_filtered_count(self, folder: Path, rule_of_pair: npt.NDArray[np.uint8]) -> None:
         """Write how many pairs of the output are from parts, so that they are not filtered again.
 
-        These pairs come first. A corpus without parts has no such file.
+        These pairs are the first ones of the output. Without parts, no file is written.
 
         Args:
             folder: The folder to write to.

@@ -84,10 +84,18 @@ class Filtering(FilterStep):
     def filtered_count(self) -> int:
         """The number of training pairs, at the beginning of the text, that are filtered already.
 
-        They are from parts of the corpus, each of which was filtered by its own rules.
+        They are from parts of the corpus, each of which was filtered by its own rules. The stage
+        dedup writes their number to a file, unless the corpus has no parts.
         """
         path = self.input_text.path / FILTERED_COUNT_FILE
-        return int(read_json_object(path, ("pairs",))["pairs"]) if path.is_file() else 0
+        if not path.is_file():
+            return 0
+        return int(read_json_object(path, ("pairs",))["pairs"])
+
+    @property
+    def unfiltered_count(self) -> int:
+        """The number of training pairs that this stage filters."""
+        return self.input_text.count("train") - self.filtered_count
 
     def process_shard(self, shard: Shard, part: Path, workers: int) -> None:
         """Filter a part of the training text, in several processes.
@@ -114,12 +122,13 @@ class Filtering(FilterStep):
             The pairs that are kept, and the number of pairs that each check dropped.
         """
         # The first pairs of the text, which are from parts, are filtered already and all kept.
-        pairs_before_block = block.first - 1
-        filtered_count = max(0, self.filtered_count - pairs_before_block)
-        if filtered_count >= len(block):
+        pairs_before_block = block.first - 1  # `first` counts from 1.
+        filtered_in_block = max(0, self.filtered_count - pairs_before_block)
+        if filtered_in_block >= len(block):
             return kept_pairs(block, [None] * len(block))
-        failed_checks: list[str | None] = [None] * filtered_count
-        failed_checks += self.first_failed_checks(block.pairs()[filtered_count:])
+        failed_checks: list[str | None] = [None] * filtered_in_block
+        unfiltered_pairs = block.pairs()[filtered_in_block:]
+        failed_checks += self.first_failed_checks(unfiltered_pairs)
         return kept_pairs(block, failed_checks)
 
     def first_failed_checks(self, pairs: Sequence[Pair]) -> list[str | None]:
@@ -182,13 +191,12 @@ class Filtering(FilterStep):
     def translations(self) -> "WordTranslations | None":
         """The word translations by which some checks score how well two sentences match.
 
-        They are learned from the whole training text, even if this process filters only a part of
-        it, so that a pair's score does not depend on the division.
+        They are learned from all training pairs that this stage filters, even if this process
+        filters only a shard of them, so that a pair's score does not depend on the division.
 
-        None if no check needs them, or if the training text is empty, as in a zero-shot direction.
+        None if no check needs them, or if there are no such pairs, as in a zero-shot direction.
         """
-        pair_count = self.input_text.count("train") - self.filtered_count
-        if not self._needs_translations or pair_count == 0:
+        if not self._needs_translations or self.unfiltered_count == 0:
             return None
         # Imported here because SciPy, which this module needs, takes a fifth of a second to load.
         from bleuprint.corpus.alignment import word_translation
@@ -210,14 +218,15 @@ class Filtering(FilterStep):
     def _pairs_to_learn_from(self) -> Iterator[Pair]:
         """Yield the training pairs from which word translations are learned.
 
-        If the training text is large, these are a sample of the pairs, evenly spaced over the text.
+        Pairs of parts, which are filtered already, are not among them. If the training text is
+        large, these are a sample of the other pairs, evenly spaced over the text.
         """
         from bleuprint.corpus.alignment.word_translation import MAX_TOKENS, is_sampled
 
-        pair_count = self.input_text.count("train") - self.filtered_count
-        pairs = islice(self.input_text.pairs("train"), self.filtered_count, None)
-        for index, pair in enumerate(pairs):
-            if not is_sampled(index, pair_count):
+        unfiltered_count = self.unfiltered_count
+        unfiltered_pairs = islice(self.input_text.pairs("train"), self.filtered_count, None)
+        for index, pair in enumerate(unfiltered_pairs):
+            if not is_sampled(index, unfiltered_count):
                 continue
             # Tokenizing a very long sentence may take minutes, and translations are not learned
             # from sentences of more than MAX_TOKENS tokens anyway. Spaces are quick to count.

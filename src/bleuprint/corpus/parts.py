@@ -1,6 +1,8 @@
 """The stages of a part: a training text that is downloaded, cleaned and filtered by itself.
 
-The stage dedup of the corpus then reads the filtered text of all parts.
+They are download_part, clean_part and filter_part. The stage dedup of the corpus then reads the
+filtered text of all its parts. DVC has these stages for each corpus and each part that any corpus
+has; if the corpus does not have the part, their outputs are empty.
 """
 
 from collections.abc import Callable
@@ -29,10 +31,12 @@ def download_part(corpus_name: str, corpus: Corpus, part: str, downloads: Downlo
 
     Args:
         corpus_name: The name of the corpus.
-        corpus: The settings of the corpus. It need not have such a part: DVC has a stage for each
-            corpus and part. Then the output is empty.
+        corpus: The settings of the corpus. If it does not have such a part, the output is empty.
         part: The name of the part.
         downloads: Where its files are downloaded from.
+
+    Raises:
+        UserError: A file is missing, damaged or malformed.
     """
     if part not in corpus.files.parts():
         _write_nothing(corpus_name, part, "download")
@@ -98,8 +102,7 @@ def run_step_on_part(
         create_step: Sets up the stage, such as `cleaning_of_part`.
         stage: The name of the stage without `_part`, such as `clean`.
         corpus_name: The name of the corpus.
-        corpus: The settings of the corpus. It need not have such a part: DVC has a stage for each
-            corpus and part. Then the output is empty.
+        corpus: The settings of the corpus. If it does not have such a part, the output is empty.
         part: The name of the part.
         work: What this process does: index the text, process one shard, gather all shards, or
             process and gather the whole text.
@@ -134,11 +137,19 @@ def _write_nothing(corpus_name: str, part: str, stage: str) -> None:
 def _text_of_part(
     stage: str, corpus_name: str, corpus: Corpus, part: str, root: Path = Path()
 ) -> TextFolder:
-    """Return the text that a stage writes for a part: download, clean or filter."""
+    """Return the text that a stage writes for a part.
+
+    Args:
+        stage: The name of the stage without `_part`: download, clean or filter.
+        corpus_name: The name of the corpus.
+        corpus: The settings of the corpus.
+        part: The name of the part.
+        root: The project's folder.
+    """
     folder = part_folder(corpus_name, part, stage, root)
     return TextFolder(folder, *corpus.only_text(part).languages)
 
 
 def _label(corpus_name: str, part: str) -> str:
-    """Return what messages and statistics call a part."""
+    """Return the name of a part in messages and statistics: `wmt14-en-de, part europarl`."""
     return f"{corpus_name}, part {part}"

@@ -9,9 +9,10 @@ from bleuprint.text.parallel import Block, Pair, TextFolder
 
 @dataclass(frozen=True)
 class JoinedText(TextFolder):
-    """A folder whose training text is joined with those of other folders.
+    """A folder whose training text is joined with the training texts of other folders.
 
-    The other sets are those of the folder itself. A subclass overrides `training_folders`.
+    Validation and test sets are those of the folder itself. A subclass overrides
+    `training_folders`. `with_path` returns an ordinary folder, whose training text is not joined.
     """
 
     @property
@@ -32,11 +33,19 @@ class JoinedText(TextFolder):
         return texts
 
     def count(self, name: str) -> int:
-        """Return the number of sentence pairs in a data set, over all its texts."""
+        """Return the number of sentence pairs in a data set, over all its texts.
+
+        Args:
+            name: Data set, such as `train`.
+        """
         return sum(text.count(name) for text in self.texts(name))
 
     def pairs(self, name: str) -> Iterator[Pair]:
-        """Yield the sentence pairs of a data set."""
+        """Yield the sentence pairs of a data set.
+
+        Args:
+            name: Data set, such as `train`.
+        """
         for block in self.blocks(name):
             yield from block.pairs()
 
@@ -65,7 +74,3 @@ class JoinedText(TextFolder):
                 # `first` numbers the pairs within this text; the caller wants it over all texts.
                 yield replace(block, first=text_start + block.first)
             text_start = text_stop
-
-    def with_path(self, path: Path) -> TextFolder:
-        """Return another folder with the same languages, whose text is not joined."""
-        return TextFolder(path, self.source, self.target)
