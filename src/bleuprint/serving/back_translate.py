@@ -1,8 +1,8 @@
 """The stage back_translate: translates one side of a training text from the other side.
 
-It searches as `bleuprint translate` does, with the system's own `decode`, or samples translations
-from the model. An empty line has an empty translation, and the stage clean drops the pair. Noise is
-added to translations as by Edunov et al. (2018), section 3.1.
+The stage searches as `bleuprint translate` does, with the system's own `decode`, or samples
+translations from the model. An empty line has an empty translation, and the stage clean drops the
+pair. Noise is added to translations as by Edunov et al. (2018), section 3.1.
 
 A long text is translated in pieces (translated_pieces.py): by one or several processes of the
 stage, or by jobs of Snakemake, which each translate a shard, that is, some of the pieces.
@@ -126,12 +126,11 @@ class _Translation:
 
     @property
     def pieces(self) -> list[TextPiece]:
-        """The pieces of the text."""
+        """The pieces of the text, in order. A text without an index is read to count its lines."""
         return cut_into_pieces(self.text.count("train"))
 
-    @property
-    def fingerprint(self) -> str:
-        """The hash of everything that decides the translations.
+    def compute_fingerprint(self) -> str:
+        """Return the hash of everything that decides the translations.
 
         This reads and hashes the model, and a text without an index.
         """
@@ -215,7 +214,7 @@ def _translate_shard(translation: _Translation, shard: Shard, index_folder: Path
         index_folder: The folder of the text's index; if it does not exist, the text is read.
     """
     translation = _with_index(translation, index_folder)
-    kept_pieces = PieceFolder(translation.kept_folder, translation.fingerprint)
+    kept_pieces = PieceFolder(translation.kept_folder, translation.compute_fingerprint())
     pieces = translation.pieces[shard.number - 1 :: shard.total]
     _translate_unfinished(translation, pieces, kept_pieces, max_processes=1)
     with atomic_folder(translation.shards_folder / str(shard)) as folder:
@@ -234,11 +233,13 @@ def _join_shards(translation: _Translation, shards: AllShards) -> None:
         UserError: A piece is missing, damaged, or was translated by another model.
     """
     translation = _with_index(translation, index_folder=None)
-    text_fingerprint = translation.fingerprint
+    translation_fingerprint = translation.compute_fingerprint()
     folders = []
     for piece in translation.pieces:
-        shard = Shard((piece.number - 1) % shards.total + 1, shards.total)
-        folders.append(PieceFolder(translation.shards_folder / str(shard), text_fingerprint))
+        # As in `_translate_shard`: of eight shards, the second one has the pieces 2, 10, 18, ...
+        shard_number = (piece.number - 1) % shards.total + 1
+        shard_folder = translation.shards_folder / str(Shard(shard_number, shards.total))
+        folders.append(PieceFolder(shard_folder, translation_fingerprint))
     remedy = f"Remove all shards, then translate them again: rm -r {translation.shards_folder}"
     _join_pieces(translation, folders, remedy)
 
@@ -246,7 +247,7 @@ def _join_shards(translation: _Translation, shards: AllShards) -> None:
 def _translate_whole_text(translation: _Translation) -> None:
     """Translate the unfinished pieces of a text, then join all pieces."""
     translation = _with_index(translation, index_folder=None)
-    kept_pieces = PieceFolder(translation.kept_folder, translation.fingerprint)
+    kept_pieces = PieceFolder(translation.kept_folder, translation.compute_fingerprint())
     _translate_unfinished(translation, translation.pieces, kept_pieces)
     folders = [kept_pieces] * len(translation.pieces)
     _join_pieces(translation, folders, remedy="Run the same command again")
@@ -288,7 +289,7 @@ def _translate_unfinished(
 
     Args:
         translation: The text, and how it is translated.
-        pieces: The pieces of the text that this process or its helpers translate.
+        pieces: The pieces of the text that this process, or those that it starts, translate.
         kept_pieces: The folder of finished pieces.
         max_processes: The highest number of processes; None for one per GPU or core.
     """
@@ -296,9 +297,10 @@ def _translate_unfinished(
     unfinished = []
     for piece in pieces:
         problem = kept_pieces.find_problem(piece)
-        if problem is not None:
-            unfinished.append(piece)
-        if problem not in (None, MISSING):
+        if problem is None:
+            continue
+        unfinished.append(piece)
+        if problem != MISSING:
             message = f"{name}: piece {piece.number} {problem}. It is translated again"
             print_message(message, "note")
     if not unfinished:
@@ -370,10 +372,15 @@ class PieceSampler(Sampler):
         self._seed_of_text = seed
 
     def begin_piece(self, piece: TextPiece) -> None:
-        """Go to the first sentence of a piece of the text."""
+        """Go to the first sentence of a piece of the text.
+
+        Args:
+            piece: The piece that is translated next.
+        """
         self._next_sentence = 0
         self._seed = self._seed_of_text
-        # So a text of one piece gets the numbers of a text that is not cut into pieces.
+        # The first piece has the seed of the text. So a text of one piece gets the same random
+        # numbers as a text that is not cut into pieces.
         if piece.number > 1:
             self._seed = f"{self._seed_of_text} piece {piece.number}"
 

@@ -49,29 +49,53 @@ def translate_pieces(
     limit = len(pieces)
     if max_processes is not None:
         limit = min(limit, max_processes)
-    # This process holds the GPUs of all processes that it starts. They end when it ends.
+    # This process locks the GPUs for all processes that it starts, which end before it does.
     with hold_gpus_for_torch(max_gpus=limit) as gpus:
-        processes = _process_count(len(gpus), limit)
-        if processes == 1:
-            translate_piece = load()
-            for piece in pieces:
-                folder.write(piece, translate_piece(piece, progress.advance))
+        process_count = _process_count(len(gpus), limit)
+        if process_count > 1:
+            _translate_in_processes(load, pieces, folder, progress, process_count, gpus)
             return
-        free_gpus: SimpleQueue[str] = get_context("forkserver").SimpleQueue()
+        translate_piece = load()
+        for piece in pieces:
+            folder.write(piece, translate_piece(piece, progress.advance))
+
+
+def _translate_in_processes(
+    load: Callable[[], TranslatePiece],
+    pieces: Sequence[TextPiece],
+    folder: PieceFolder,
+    progress: Progress,
+    process_count: int,
+    gpus: Sequence[str],
+) -> None:
+    """Translate pieces of a text in several processes, and write each into a folder.
+
+    Args:
+        load: Loads the model, and returns the function that translates a piece.
+        pieces: The pieces to translate.
+        folder: The folder to write to.
+        progress: Counts the lines of finished pieces.
+        process_count: The number of processes.
+        gpus: The names of the GPUs, one for each process; empty to translate on CPUs.
+    """
+    free_gpus: SimpleQueue[str] | None = None
+    limit_variable = "BLEUPRINT_WORKERS"
+    if gpus:
+        # `map_parts` starts its processes by the same method, since torch is loaded.
+        free_gpus = get_context("forkserver").SimpleQueue()
         for gpu in gpus:
             free_gpus.put(gpu)
-        prepare = partial(
-            _prepare_process, load, folder, free_gpus if gpus else None, worker_count() // processes
-        )
-        line_counts = map_parts(
-            prepare,
-            pieces,
-            processes,
-            min_parts=2,
-            limit_variable="BLEUPRINT_GPUS" if gpus else "BLEUPRINT_WORKERS",
-        )
-        for line_count in line_counts:
-            progress.advance(line_count)
+        limit_variable = "BLEUPRINT_GPUS"
+    threads = worker_count() // process_count
+    line_counts = map_parts(
+        partial(_prepare_process, load, folder, free_gpus, threads),
+        pieces,
+        process_count,
+        min_parts=2,
+        limit_variable=limit_variable,
+    )
+    for line_count in line_counts:
+        progress.advance(line_count)
 
 
 def _process_count(gpu_count: int, limit: int) -> int:
@@ -103,8 +127,8 @@ def _prepare_process(
         load: Loads the model, and returns the function that translates a piece.
         folder: The folder to write to.
         free_gpus: The GPUs that no process has taken yet; None to translate on a CPU.
-        threads: The number of threads of a process with a GPU. On a CPU, portable arithmetic has
-            set it.
+        threads: The number of threads of a process with a GPU; 0 counts as 1. On a CPU, portable
+            arithmetic has set the number.
 
     Returns:
         A function that translates a piece, writes it into the folder, and returns the number of its

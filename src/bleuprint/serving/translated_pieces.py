@@ -86,7 +86,12 @@ class PieceFolder:
     """
 
     def __init__(self, path: Path, fingerprint: str) -> None:
-        """Describe a folder; nothing is read or written."""
+        """Remember the folder; nothing is read or written.
+
+        Args:
+            path: The folder, which may not exist yet.
+            fingerprint: The hash of everything that decides the translation.
+        """
         self.path = path
         self.fingerprint = fingerprint
 
@@ -129,19 +134,32 @@ class PieceFolder:
             record = read_record(_PieceRecord, record_file)
         except UserError:
             return f"is damaged: {record_file} is not a record of bleuprint"
-        expected_origin = (self.fingerprint, piece.start, piece.line_count)
-        if (record.fingerprint, record.start, record.lines) != expected_origin:
+        has_same_origin = record.fingerprint == self.fingerprint
+        has_same_lines = record.start == piece.start and record.lines == piece.line_count
+        if not has_same_origin or not has_same_lines:
             return "was translated with another model, text, setting or version of the code"
         if not lines_file.exists() or sha256_of(lines_file) != record.sha256:
             return f"is damaged: {lines_file} is not the file that was written"
         return None
 
     def read(self, piece: TextPiece) -> Iterator[str]:
-        """Yield the translated lines of a finished piece."""
+        """Yield the translated lines of a finished piece.
+
+        Args:
+            piece: A piece for which `find_problem` has returned None.
+        """
         return read_lines(self.lines_file(piece))
 
     def copy_to(self, folder: Path, piece: TextPiece) -> None:
-        """Copy the translation of a finished piece, with its record, to another folder."""
+        """Copy the translation of a finished piece, with its record, to another folder.
+
+        Args:
+            folder: The folder to copy to, which exists.
+            piece: A piece for which `find_problem` has returned None.
+
+        Raises:
+            OSError: The operating system reports an error, such as a full disk.
+        """
         for file in (self.lines_file(piece), self._record_file(piece)):
             shutil.copyfile(file, folder / file.name)
 
