@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from bleuprint.runtime.file_errors import DamagedFile
 
-# Rows of the training set are 32-bit integers, unless it has more pairs than these can number.
+# Rows are 32-bit integers, unless the training set has more pairs than these can number.
 _SMALL_ROW_TYPE = np.dtype("<i4")
 _LARGE_ROW_TYPE = np.dtype("<i8")
-# The three parts of a file are 64-bit numbers, then rows.
+# A file contains the numbers of batches and pairs, `ends`, `tokens`, and then `rows`. All but the
+# rows are 64-bit integers.
 _NUMBER_TYPE = np.dtype("<i8")
 
 Rows = NDArray[np.signedinteger[Any]]
@@ -50,10 +51,11 @@ class EpochPlan:
             ends: The index after the last pair of each batch, (batches,).
             target_lengths: The lengths of all target sentences in the training set, (pairs,).
         """
+        if len(ends) == 0:
+            return cls(rows, ends, tokens=np.zeros(0, np.int64))
         starts = np.concatenate([[0], ends[:-1]]).astype(np.intp)
-        tokens = np.zeros(0, np.int64)
-        if len(ends) > 0:
-            tokens = np.add.reduceat(target_lengths[rows], starts, dtype=np.int64)
+        # Each element is the sum of the lengths from the start of one batch to that of the next.
+        tokens = np.add.reduceat(target_lengths[rows], starts, dtype=np.int64)
         return cls(rows, ends, tokens)
 
     def __len__(self) -> int:
@@ -61,7 +63,7 @@ class EpochPlan:
         return len(self.ends)
 
     def __getitem__(self, index: int) -> Numbers:
-        """Return the rows of a batch.
+        """Return the rows of a batch, (pairs of the batch,).
 
         Args:
             index: The index of the batch, from 0.
@@ -75,6 +77,7 @@ class EpochPlan:
         return self.rows[start : self.ends[index]].astype(np.int64)
 
     def __iter__(self) -> Iterator[Numbers]:
+        """Yield the rows of each batch, in the order of the batches."""
         for index in range(len(self)):
             yield self[index]
 
@@ -82,9 +85,10 @@ class EpochPlan:
         """Return a plan with the same batches in another order.
 
         Args:
-            order: The index of the batch that comes first, second, and so on.
+            order: The index of the batch that comes first, second, and so on, (batches,).
         """
-        starts = self.ends - np.diff(self.ends, prepend=0)
+        batch_sizes = np.diff(self.ends, prepend=0)
+        starts = self.ends - batch_sizes
         rows = np.empty_like(self.rows)
         ends = np.empty_like(self.ends)
         end = 0
@@ -139,10 +143,12 @@ class EpochPlan:
 
 
 def row_type(pair_count: int) -> "np.dtype[np.signedinteger[Any]]":
-    """Return the type of the rows of a training set: the smallest that can number its pairs.
+    """Return the type of the rows of a training set: 32-bit integers if they can number its pairs.
 
     Args:
         pair_count: The number of sentence pairs in the training set.
     """
-    largest_small_row = np.iinfo(_SMALL_ROW_TYPE).max
-    return _SMALL_ROW_TYPE if pair_count - 1 <= largest_small_row else _LARGE_ROW_TYPE
+    largest_row = pair_count - 1
+    if largest_row <= np.iinfo(_SMALL_ROW_TYPE).max:
+        return _SMALL_ROW_TYPE
+    return _LARGE_ROW_TYPE

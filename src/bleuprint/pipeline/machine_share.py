@@ -39,9 +39,10 @@ def uses_gpu(stage: Stage, machine: MachineShare) -> bool:
 def gpus_for(stage: Stage, available_gpus: int, waiting_trainings: int, waiting_stages: int) -> int:
     """Return how many GPUs a stage gets on a machine that has some.
 
-    Trainings share the GPUs equally. A stage that can divide its text, such as back_translate, gets
-    an equal share if no training waits. A stage that may not use all of its share gets less, so
-    that other stages can use the rest. Any other stage, such as translate, computes on one.
+    Trainings share the GPUs equally. If no training waits, a stage that can divide its text, such
+    as back_translate, gets the same share as every other waiting stage. A stage that may not use
+    all of its share gets less, so that other stages can use the rest. Any other stage, such as
+    translate, computes on one GPU.
 
     Args:
         stage: A stage that computes on GPUs.
@@ -83,6 +84,9 @@ def share_on_gpus(
     stage: Stage, stages_of_run: Iterable[Stage], machine: MachineShare
 ) -> MachineShare:
     """Return the GPUs that a stage gets if all GPUs are divided once, and its part of the cores.
+
+    This is for Snakemake, which asks only once for each job. So the GPUs are divided among all
+    stages of the run, whether they are waiting, running or finished.
 
     Args:
         stage: A stage that computes on GPUs.

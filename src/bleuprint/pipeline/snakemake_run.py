@@ -176,7 +176,10 @@ class Jobs:
         return MachineShare(cores=cores_beside_gpus(1, self._machine), gpus=1)
 
     def _divides_gpus_for(self, stage: Stage) -> bool:
-        """Return whether this process divides the GPUs of this machine among stages like this."""
+        """Return whether a stage gets some of this machine's GPUs.
+
+        On a cluster, SLURM reserves them. A process of a single job has them already.
+        """
         is_divided = self._workflow.is_main_process and self._runs_here
         return is_divided and uses_gpu(stage, self._machine)
 
@@ -195,7 +198,7 @@ class Jobs:
     def gpu_function(
         self, rule: Rule, is_shard: bool = False
     ) -> Callable[[Mapping[str, str]], int]:
-        """Return the function that Snakemake calls for the number of GPUs of a job."""
+        """Return the same as `thread_function` for the number of GPUs of a rule's jobs."""
         share = self.share_of_shard if is_shard else self.share_of_job
         return lambda wildcards: share(rule, wildcards).gpus
 

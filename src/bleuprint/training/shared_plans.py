@@ -26,6 +26,7 @@ from bleuprint.dataset.epoch_plan import EpochPlan
 from bleuprint.runtime.distributed.group import Group
 from bleuprint.runtime.locks import FileLock
 
+# A function that returns the batches of an epoch, which is given by its number, from 0.
 PlanOfEpoch = Callable[[int], EpochPlan]
 
 # The folder of the plans in the work folder of a training; each machine has a folder in it.
@@ -66,7 +67,13 @@ class EpochPlanner:
         )
 
     def _lengths(self, language: str) -> Lengths:
-        """Return the lengths of the training sentences in a language, as small integers."""
+        """Return the lengths of the training sentences in a language in tokens, (pairs,).
+
+        As 32-bit integers, they take half the memory of numpy's default integers.
+
+        Args:
+            language: The code of the language.
+        """
         sentences = self.corpus.side("train", language)
         lengths = np.empty(len(sentences), np.int32)
         start = 0
@@ -85,8 +92,8 @@ class SharedPlans:
         Args:
             planner: Computes the plan of an epoch.
             folder: The folder of the plans on this machine. All processes give the same one.
-            launch: A name for this start of the training, the same in all processes. Files with
-                another name are from an earlier start.
+            launch: A name for this start of the training, the same in all processes. The names of
+                files begin with it, so that files of an earlier start are recognized.
             processes: The number of training processes on this machine.
         """
         self._planner = planner
@@ -107,16 +114,18 @@ class SharedPlans:
             OSError: The operating system reports an error, such as a full disk.
         """
         with self._locked():
-            readers = self._readers_so_far(epoch)
-            path = self._path(epoch, readers)
-            if readers == 0:
+            earlier_readers = self._readers_so_far(epoch)
+            path = self._path(epoch, earlier_readers)
+            if earlier_readers == 0:
                 self._remove_files_of_earlier_starts()
                 self._write(self._planner(epoch), path)
             plan = EpochPlan.read(path)
-            if readers + 1 == self._processes:
+            readers = earlier_readers + 1
+            if readers == self._processes:
+                # All have mapped the file, whose content stays until they unmap it.
                 path.unlink()
             else:
-                path.replace(self._path(epoch, readers + 1))
+                path.replace(self._path(epoch, readers))
         return plan
 
     def close(self) -> None:
