@@ -58,11 +58,11 @@ OUTPUT_FOLDERS = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the measurement.
+    """One step of the measurement: a stage, or `draw` or `train`.
 
     Attributes:
-        name: Its name in the table.
-        command: The command.
+        name: The name of the step in the table.
+        command: The command with its arguments.
         outputs: The folders that it writes, which are removed before it runs.
         processes: The number of processes that train.
     """
@@ -106,12 +106,13 @@ def measure_stages(folder: Path, pairs: int, again: set[str]) -> None:
     Args:
         folder: The folder of the text, the outputs and the measured costs.
         pairs: The number of sentence pairs.
-        again: The names of the stages to measure, although they were measured before; empty for
-            all that were not.
+        again: The names of the stages to measure once more, and no others. If it is empty, the
+            stages are measured that have not been measured yet.
     """
     state = read_state(folder, pairs)
     for step in steps():
-        is_wanted = step.name in again if again else step.name not in state["steps"]
+        is_measured = step.name in state["steps"]
+        is_wanted = step.name in again if again else not is_measured
         if not is_wanted:
             continue
         print(f"measuring {step.name}", flush=True)
@@ -119,7 +120,9 @@ def measure_stages(folder: Path, pairs: int, again: set[str]) -> None:
             shutil.rmtree(folder / output, ignore_errors=True)
         prepare_inputs(step, folder)
         cost = measure(step.command, folder, environment(step.processes), data=folder)
-        state["steps"][step.name] = {**asdict(cost), "commit": commit()}
+        recorded_cost = asdict(cost)
+        recorded_cost["commit"] = commit()
+        state["steps"][step.name] = recorded_cost
         write_json(folder / STATE, state)
     if PLAN in again or (not again and PLAN not in state):
         state[PLAN] = measure_plans(pairs)
@@ -143,7 +146,7 @@ def measure_plans(pairs: int) -> list[dict[str, Any]]:
 
 
 def read_state(folder: Path, pairs: int) -> dict[str, Any]:
-    """Return what was measured so far; write the text first if nothing was.
+    """Return what was measured so far. At the first call for a folder, write the text first.
 
     Args:
         folder: The folder of the text and of the measured costs.
@@ -153,7 +156,10 @@ def read_state(folder: Path, pairs: int) -> dict[str, Any]:
     if state_file.exists():
         state: dict[str, Any] = json.loads(state_file.read_text())
         if state["pairs"] != pairs:
-            sys.exit(f"{state_file} is of {state['pairs']} pairs. Choose another folder")
+            sys.exit(
+                f"{state_file} contains a measurement of {state['pairs']} pairs, not of {pairs}. "
+                "Choose another folder, or the same --pairs"
+            )
         return state
     inputs = folder / "inputs"
     inputs.mkdir(parents=True, exist_ok=True)
@@ -178,15 +184,21 @@ def read_state(folder: Path, pairs: int) -> dict[str, Any]:
 
 def steps() -> list[Step]:
     """Return all steps, in the order in which they run."""
-    all_steps = [stage_step(stage) for stage in STAGES]
     split_script = str(ROOT / "stages" / "split.py")
-    all_steps.append(Step(DRAW, [sys.executable, split_script, DRAWN], (f"data/split/{DRAWN}",)))
-    train_script = [sys.executable, str(ROOT / "stages" / "train.py")]
-    outputs = ("models", "results", "work/trainings")
-    all_steps.append(
-        Step(TRAIN, [*train_script, SYSTEM, CORPUS, str(SEED)], outputs, processes=WORKERS)
+    draw = Step(
+        name=DRAW,
+        command=[sys.executable, split_script, DRAWN],
+        outputs=(f"data/split/{DRAWN}",),
     )
-    return all_steps
+    train_script = str(ROOT / "stages" / "train.py")
+    train = Step(
+        name=TRAIN,
+        command=[sys.executable, train_script, SYSTEM, CORPUS, str(SEED)],
+        outputs=("models", "results", "work/trainings"),
+        processes=WORKERS,
+    )
+    stages = [stage_step(stage) for stage in STAGES]
+    return [*stages, draw, train]
 
 
 def stage_step(stage: str) -> Step:
@@ -203,12 +215,15 @@ def stage_step(stage: str) -> Step:
 def prepare_inputs(step: Step, folder: Path) -> None:
     """Prepare what a step reads apart from the outputs of the steps before it.
 
-    `draw` reads the filtered text of the published corpus, and `train` the file of the stage fresh.
+    `draw` reads the filtered text of the published corpus. `train` reads the file that the stage
+    fresh writes, and the code of this project.
 
     Args:
         step: The step that runs next.
         folder: The folder of the measurement.
     """
+    if step.name == DRAW:
+        link_filtered_text(folder / "data" / "filter")
     if step.name == TRAIN:
         script = str(ROOT / "stages" / "fresh.py")
         command = [sys.executable, script, SYSTEM, str(SEED)]
@@ -217,11 +232,17 @@ def prepare_inputs(step: Step, folder: Path) -> None:
         for name in ("src", "stages"):
             (folder / name).unlink(missing_ok=True)
             (folder / name).symlink_to(ROOT / name)
-    if step.name != DRAW:
-        return
-    drawn = folder / "data" / "filter" / DRAWN
+
+
+def link_filtered_text(filter_folder: Path) -> None:
+    """Give the corpus whose sets are drawn the filtered training text of the published corpus.
+
+    Args:
+        filter_folder: The folder data/filter of the measurement.
+    """
+    drawn = filter_folder / DRAWN
     drawn.mkdir(parents=True, exist_ok=True)
-    for path in (folder / "data" / "filter" / CORPUS).glob("train.*"):
+    for path in (filter_folder / CORPUS).glob("train.*"):
         link = drawn / path.name
         link.unlink(missing_ok=True)
         link.hardlink_to(path)
@@ -233,13 +254,11 @@ def environment(processes: int) -> dict[str, str]:
     Args:
         processes: The number of processes that train.
     """
-    variables = {
-        **os.environ,
-        "BLEUPRINT_WORKERS": str(WORKERS),
-        "BLEUPRINT_PROCESSES": str(processes),
-        "PYTHONPATH": str(ROOT / "src"),
-    }
-    variables.pop("DVC_ROOT", None)  # set if this runs inside a DVC stage
+    variables = dict(os.environ)
+    variables["BLEUPRINT_WORKERS"] = str(WORKERS)
+    variables["BLEUPRINT_PROCESSES"] = str(processes)
+    variables["PYTHONPATH"] = str(ROOT / "src")
+    variables.pop("DVC_ROOT", None)  # It is set if this runs inside a DVC stage.
     return variables
 
 
@@ -261,7 +280,7 @@ def processor_name() -> str:
 
 
 def print_table(state: dict[str, Any]) -> None:
-    """Print the measured cost of each stage in Markdown.
+    """Print the measured cost of each stage as a table in Markdown, then those of the plans.
 
     Args:
         state: The content of scaling.json.
@@ -269,13 +288,15 @@ def print_table(state: dict[str, Any]) -> None:
     print("| stage | CPU, s | of these in workers | memory, MB | files, MB | files at most, MB |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, recorded in state["steps"].items():
-        fields = {key: value for key, value in recorded.items() if key != "commit"}
+        fields = dict(recorded)
+        fields.pop("commit", None)
         cost = StageCost(**fields)
-        parallel_share = 1 - cost.main_cpu_seconds / cost.cpu_seconds
+        # What is not CPU time of the first process is that of its workers.
+        worker_share = 1 - cost.main_cpu_seconds / cost.cpu_seconds
         columns = (
             name,
             f"{cost.cpu_seconds:,.0f}",
-            f"{max(parallel_share, 0):.0%}",
+            f"{max(worker_share, 0):.0%}",
             f"{cost.memory_bytes / 1e6:,.0f}",
             f"{cost.disk_bytes / 1e6:,.0f}",
             f"{cost.peak_disk_bytes / 1e6:,.0f}",

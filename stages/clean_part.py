@@ -1,4 +1,4 @@
-"""Clean a part of a training text by its setting `clean`, such as normalizing characters.
+"""Clean a part of a corpus: apply the edits of its setting `clean`, such as Unicode normalization.
 
 A part is a training text that `parts` in params.yaml names.
 

@@ -1,4 +1,4 @@
-"""Download a part of a training text, check its checksums, and extract the text as lines.
+"""Download a part of a corpus, check its checksums, and extract the text as lines.
 
 A part is a training text that `parts` in params.yaml names.
 

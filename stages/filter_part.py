@@ -1,4 +1,4 @@
-"""Drop the sentence pairs of a part that fail a check of its setting `filter`.
+"""Drop the sentence pairs of a part of a corpus that fail a check of its setting `filter`.
 
 A part is a training text that `parts` in params.yaml names.
 

@@ -21,7 +21,7 @@ from bleuprint.text.parallel import Pair
 
 # The stages that write filtering statistics, in order.
 STAGES = ("download", "clean", "dedup", "filter", "split", "tokenize", "binarize")
-# Those of them that a part of a corpus has, before the text of all parts is deduplicated.
+# The stages that each part of a corpus has, before the text of all parts is deduplicated.
 PART_STAGES = ("download", "clean", "filter")
 
 # So many sample pairs are kept for each rule, with so many characters of each side.
@@ -305,8 +305,9 @@ def filter_stats_of_parts(corpus: str, root: Path = Path()) -> dict[str, dict[st
             path = folder / f"{stage}.json"
             # The stages of a part that the corpus does not have write an empty object.
             if path.is_file() and read_json_object(path):
-                for counts in read_filter_stats(path).values():
-                    counts_by_stage[stage] = counts
+                # A part has one set, the training text.
+                for train_counts in read_filter_stats(path).values():
+                    counts_by_stage[stage] = train_counts
         if counts_by_stage:
             counts_by_part[folder.name] = counts_by_stage
     return counts_by_part
