@@ -35,7 +35,7 @@ from made_up_text import FAULTS, MadeUpText
 from prepare import STAGES
 from stage_cost import StageCost, measure
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 STATE = "scaling.json"
 HELD_OUT_PAIRS = 3000
 WORKERS = 2
