@@ -32,6 +32,7 @@ from bleuprint.model.flops import training_flops
 from bleuprint.model.transformer import Transformer, count_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
+# The number of cores for which the time of each stage is printed.
 CORES = 32
 # Steps of scaling.py whose cost does not grow with the bytes of a text, or that are no stage.
 LEFT_OUT = ("learn_vocabulary", "draw", "train")
@@ -46,11 +47,16 @@ NVLINK_BYTES_PER_SECOND = 450e9
 # Bytes that an update moves for a parameter: it reads the weight, the gradient and two moments, and
 # writes the weight, the moments and the weight's copy in bfloat16.
 UPDATE_BYTES = 4 * 4 + 3 * 4 + 2
+# The number of entries of the joint vocabulary, and the tokens of each sentence.
 VOCABULARY = 37_000
 SENTENCE_LENGTH = 30
 # Memory of deduplication in a large corpus, by the sizes of its arrays (bleuprint.corpus.dedup).
 DEDUP_BYTES_PER_PAIR = 7
 DEDUP_BASE_BYTES = 1e9
+
+
+# The numbers of GPUs for which a training is computed.
+GPUS = (1, 8)
 
 
 @dataclass(frozen=True)
@@ -60,21 +66,25 @@ class Corpus:
     Attributes:
         name: Its name in the tables.
         pairs: The number of sentence pairs.
-        text_bytes: Bytes of text per pair.
-        units: Units on each side of a pair.
+        bytes_per_pair: Bytes of text per pair, both sides together.
     """
 
     name: str
     pairs: float
-    text_bytes: float
-    units: float
+    bytes_per_pair: float
+
+    @property
+    def text_bytes(self) -> float:
+        """The bytes of the whole text."""
+        return self.pairs * self.bytes_per_pair
 
 
+# The corpora for which the preparation is computed.
 CORPORA = (
-    Corpus("WMT14 en-de", pairs=4.5e6, text_bytes=290, units=30),
-    Corpus("WMT14 en-fr", pairs=40.8e6, text_bytes=290, units=30),
-    Corpus("300 million", pairs=300e6, text_bytes=290, units=30),
-    Corpus("a billion", pairs=1e9, text_bytes=290, units=30),
+    Corpus("WMT14 en-de", pairs=4.5e6, bytes_per_pair=290),
+    Corpus("WMT14 en-fr", pairs=40.8e6, bytes_per_pair=290),
+    Corpus("300 million", pairs=300e6, bytes_per_pair=290),
+    Corpus("a billion", pairs=1e9, bytes_per_pair=290),
 )
 
 
@@ -98,15 +108,11 @@ class Stage:
         """Return the hours of the stage on a corpus.
 
         Args:
-            corpus: The corpus, which gives the number of pairs and bytes.
+            corpus: The corpus, whose text has a number of bytes.
             cores: The number of cores.
         """
         seconds_per_byte = self.main_cpu_seconds + self.worker_cpu_seconds / cores
-        return seconds_per_byte * corpus.pairs * corpus.text_bytes / 3600
-
-
-# The numbers of GPUs on which a training is computed.
-GPUS = (1, 8)
+        return seconds_per_byte * corpus.text_bytes / 3600
 
 
 def main() -> None:
@@ -174,12 +180,14 @@ def print_preparation(stages: list[Stage]) -> None:
         print_row(f"in all, on {cores} cores", hours)
     memory = []
     storage = []
-    bytes_per_text_byte = sum(stage.disk_bytes for stage in stages)
+    file_bytes_per_text_byte = sum(stage.disk_bytes for stage in stages)
     for corpus in CORPORA:
-        memory.append((DEDUP_BASE_BYTES + DEDUP_BYTES_PER_PAIR * corpus.pairs) / 1e9)
-        storage.append(bytes_per_text_byte * corpus.pairs * corpus.text_bytes / 1e9)
-    print_row("deduplication's memory", [f"{size:.1f} GB" for size in memory])
-    print_row("files of all stages", [f"{size:.0f} GB" for size in storage])
+        dedup_bytes = DEDUP_BASE_BYTES + DEDUP_BYTES_PER_PAIR * corpus.pairs
+        file_bytes = file_bytes_per_text_byte * corpus.text_bytes
+        memory.append(f"{dedup_bytes / 1e9:.1f} GB")
+        storage.append(f"{file_bytes / 1e9:.0f} GB")
+    print_row("deduplication's memory", memory)
+    print_row("files of all stages", storage)
     print()
 
 
@@ -233,7 +241,7 @@ def computing_seconds(system: System, utilization: float, gpus: int) -> float:
 
 
 def summing_seconds(system: System, gpus: int) -> float:
-    """Return the seconds in which the gradients are summed over the GPUs of a host.
+    """Return the seconds in which the gradients are summed over the GPUs of a machine.
 
     Args:
         system: The system.
@@ -245,11 +253,14 @@ def summing_seconds(system: System, gpus: int) -> float:
 
 
 def ring_bytes(members: int, message_bytes: float) -> float:
-    """Return the bytes that each member of a ring sends to sum a message of all members.
+    """Return the bytes that each GPU of a ring sends, so that all GPUs get the sum of their arrays.
+
+    With n GPUs, each array is divided into n parts. The parts are summed in n - 1 steps, and the
+    sums are passed on in n - 1 further steps. In each step, a GPU sends one part to the next GPU.
 
     Args:
-        members: The number of members.
-        message_bytes: The size of the message that each member has.
+        members: The number of GPUs.
+        message_bytes: The size of the array of each GPU.
     """
     return 2 * (members - 1) / members * message_bytes
 
