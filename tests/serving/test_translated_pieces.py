@@ -244,8 +244,11 @@ def test_pieces_of_another_model_text_or_setting_are_translated_again(
     run(WholeText())
 
     assert len(translated_lines) == PIECES
-    note = "mono: piece 2 was translated with another model, text, setting or version of the code"
-    assert f"{note}. It is translated again" in capsys.readouterr().err
+    note = "mono: piece 1 was translated with another model, text, setting or version of the code"
+    end = "It is translated again with 1 other piece of the same kind"
+    errors = capsys.readouterr().err
+    assert f"{note}. {end}" in errors
+    assert errors.count("another model") == 1
 
 
 def truncate(file):

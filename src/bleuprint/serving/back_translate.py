@@ -295,14 +295,19 @@ def _translate_unfinished(
     """
     name = translation.name
     unfinished = []
+    numbers_by_problem: dict[str, list[int]] = {}
     for piece in pieces:
         problem = kept_pieces.find_problem(piece)
-        if problem is None:
-            continue
-        unfinished.append(piece)
-        if problem != MISSING:
-            message = f"{name}: piece {piece.number} {problem}. It is translated again"
-            print_message(message, "note")
+        if problem is not None:
+            unfinished.append(piece)
+            numbers_by_problem.setdefault(problem, []).append(piece.number)
+    numbers_by_problem.pop(MISSING, None)
+    # One note for each problem: with another model, no piece of a long text can be used.
+    for problem, numbers in numbers_by_problem.items():
+        message = f"{name}: piece {numbers[0]} {problem}. It is translated again"
+        if len(numbers) > 1:
+            message += f" with {counted(len(numbers) - 1, 'other piece')} of the same kind"
+        print_message(message, "note")
     if not unfinished:
         return
     finished_count = len(pieces) - len(unfinished)
