@@ -8,7 +8,7 @@ validation pair instead. The remaining pairs keep their order.
 A sentence must not be in two sets: pairs that share a sentence with a drawn pair are dropped from
 the training text, and validation pairs that share one with the test set are dropped, too.
 
-Files that do not change are not copied: they become hard links to those of the stage filter.
+Files that do not change are not copied: they become hard links to the files of the stage filter.
 
 Memory, where pairs are drawn: 17 bytes per training pair, and the sentences that are drawn.
 """
@@ -67,8 +67,8 @@ def split_folder(
     The missing sets are drawn from the training text. Training pairs that share a sentence with a
     drawn set are then dropped, so that no system is tested on sentences that it has seen.
 
-    A set that does not change is not copied: its files become hard links to those of the filtered
-    text. This holds for published sets, and for the training text if no set is missing.
+    Published sets do not change, and neither does the training text if no set is missing. Such sets
+    are not copied: their files become hard links to the files of the filtered text.
 
     Args:
         corpus: The name of the corpus.
@@ -169,9 +169,8 @@ def _draw_sets(
         first_valid = valid_interval - 1  # The n-th pair has the index n - 1.
         set_of_pair[first_valid::valid_interval] = _VALID
     if valid_count + test_count > 0:
-        indices_by_hash = _sort_by_hash(
-            filtered_text, settings.seed, workers
-        )  # Smallest hash first.
+        # The pair with the smallest hash comes first.
+        indices_by_hash = _sort_by_hash(filtered_text, settings.seed, workers)
         set_of_pair[indices_by_hash[:test_count]] = _TEST
         set_of_pair[indices_by_hash[pair_count - valid_count :]] = _VALID
     # Of a small text, all validation pairs may have been drawn for the test set as well.

@@ -23,7 +23,7 @@ Indices = NDArray[np.int64]
 # Lengths of sentences in tokens, as integers of any size.
 Lengths = NDArray[np.signedinteger[Any]]
 
-# Lengths are made Python numbers in parts of this many pairs, which limits the memory for them.
+# So many lengths are converted to Python numbers at once, which limits the memory for them.
 _PAIRS_AT_ONCE = 1 << 20
 
 
@@ -90,6 +90,9 @@ def plan_epoch(
         epoch: The number of the epoch, from 0: each epoch has another order.
         sentences_per_update: The number of sentence pairs per update; None if an update has a
             number of tokens.
+
+    Returns:
+        The batches, in the order in which they are trained on.
     """
     random = np.random.Generator(np.random.PCG64((seed, epoch)))
     pair_count = len(source)

@@ -19,9 +19,9 @@ from bleuprint.runtime.machine_errors import add_kill_reason
 T = TypeVar("T")
 R = TypeVar("R")
 
-# With fewer parts, starting processes takes longer than the work.
+# With fewer parts, starting processes takes longer than the work, unless a part takes minutes.
 _MIN_PARTS_FOR_POOL = 4
-# Parts that wait for a process or whose results wait to be yielded, for each worker.
+# So many parts per worker wait for a process, or for their results to be yielded.
 _PENDING_PARTS_PER_WORKER = 2
 
 
@@ -42,7 +42,8 @@ def map_parts(
             tokenizer. `prepare` itself, the parts and the results are pickled.
         parts: The parts of the work.
         workers: The number of processes; with 1, this process does the work itself.
-        min_parts: With fewer parts, this process does the work itself, too.
+        min_parts: The lowest number of parts for which processes are started. With fewer parts,
+            this process does the work itself.
         limit_variable: The environment variable by which a user lowers the number of processes, for
             the message about a process that was killed.
 

@@ -9,19 +9,23 @@ from random import Random
 from bleuprint.config.noise import Noise
 from bleuprint.text.tokenizers import Tokenizer
 
-# Noise replaces words by this character: one token for every tokenizer, and rare in texts.
+# Noise replaces words by this character. Every tokenizer takes it as one token, and it is rare in
+# texts.
 FILLER = "□"
 
 
 def noise_function(
     noise: Noise, tokenizer: Tokenizer, random_seed: str
 ) -> Callable[[str, int], str]:
-    """Return a function that adds noise to a translation, given with its line number.
+    """Return a function that adds noise to a translation.
+
+    The function is called with the translation and the number of its line in the text, counted from
+    0. It returns the translation with noise.
 
     Args:
         noise: How many words are dropped, replaced or moved.
         tokenizer: The tokenizer that splits a translation into words.
-        random_seed: The seed of the random numbers.
+        random_seed: Any text, from which the random numbers are computed.
     """
 
     def with_noise(sentence: str, line_number: int) -> str:
@@ -42,7 +46,7 @@ def add_noise_to_sentence(sentence: str, tokenizer: Tokenizer, noise: Noise, ran
     Args:
         sentence: The sentence.
         tokenizer: The tokenizer that splits and joins.
-        noise: How many words are changed.
+        noise: How many words are dropped, replaced or moved.
         random: The source of random numbers.
     """
     words = add_noise(tokenizer.tokenize(sentence), noise, random)

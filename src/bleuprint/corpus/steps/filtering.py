@@ -246,12 +246,12 @@ def link_sets(
 ) -> None:
     """Add data sets to another folder as hard links, check them, and count their sentence pairs.
 
-    A large training text then takes no further time and room. Where hard links are not possible,
-    the sets are copied.
+    A large training text then takes no further room on the disk, and is only read, to check it.
+    Where hard links are not possible, the sets are copied.
 
     Args:
         input_text: The folder to read.
-        output_text: The folder to write to.
+        output_text: The folder to write to, which has none of these sets yet.
         names: The data sets, such as `train` and `valid`.
         filter_stats: The statistics of the stage, to which each set's pairs are added as kept.
 
