@@ -234,12 +234,27 @@ ROWS = "It must return a list with a row of whole numbers for each line, such as
             id="string",
         ),
         pytest.param(
+            module(count="__import__('numpy').array(3)"),
+            f"count returns a value of the type ndarray. {ROWS}",
+            id="number of NumPy",
+        ),
+        pytest.param(
             module(count="['1 1'] * 3"),
-            "count returns '1 1' for the first",
+            "count returns '1 1' for line 1",
             id="strings",
         ),
         pytest.param(
-            module(count="[1, 0, 1]"), "own/bad.py:1: count returns 1 for the first", id="numbers"
+            module(count="[1, 0, 1]"), "own/bad.py:1: count returns 1 for line 1", id="numbers"
+        ),
+        pytest.param(
+            module(count="[(1, 1), (None, 1), (1, 1)]"),
+            f"count returns (None, 1) for line 2. {ROWS}",
+            id="later row",
+        ),
+        pytest.param(
+            module(count="[(1, 1), (1, 1), None]"),
+            f"count returns None for line 3. {ROWS}",
+            id="no row",
         ),
         pytest.param(
             module(count="[(1, 1), (1,), (1, 1)]"), "count returns rows of different", id="ragged"
@@ -249,7 +264,7 @@ ROWS = "It must return a list with a row of whole numbers for each line, such as
             "own/bad.py:1: count returns 1 row for 3 lines. It must return one row for each line",
             id="another length",
         ),
-        pytest.param(module(count="[]"), "count returns nothing for the first line", id="empty"),
+        pytest.param(module(count="[]"), "count returns an empty list", id="empty"),
         pytest.param(
             module(count="[(0, 1), (0.83, 1), (0, 1)]"),
             "count returns (0.83, 1) for line 2. Counts are whole numbers. Count a score in "

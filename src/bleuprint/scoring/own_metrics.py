@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bleuprint.config.corpus import Corpus
 from bleuprint.config.own_names import METRIC_VARIABLE
@@ -47,6 +48,13 @@ _ATTRIBUTE_TYPES: dict[str, tuple[type, ...]] = {
 }
 _MAX_LABEL = 30
 _MAX_DIGITS = 6
+# The kinds of NumPy's types that are numbers: truth values, whole numbers with and without a sign,
+# and floating-point numbers.
+_NUMBER_KINDS = "biuf"
+# The end of a message about what the function `statistics` returns.
+_ROWS_NEEDED = (
+    "It must return a list with a row of whole numbers for each line, such as [(1, 1), (0, 1)]"
+)
 
 
 def is_own_metric(key: object) -> TypeGuard[str]:
@@ -249,19 +257,14 @@ class _CheckedCounts(_OwnFunction):
         Raises:
             UserError: It is not a list of rows of numbers, all of one length.
         """
-        needed = (
-            "It must return a list with a row of whole numbers for each line, such as [(1, 1), "
-            "(0, 1)]"
-        )
-        if not isinstance(counts, Sequence | np.ndarray) or isinstance(counts, str):
-            raise self.error(f"returns a value of the type {type(counts).__name__}. {needed}")
-        try:
-            table = np.array(counts)
-        except ValueError:  # NumPy's arrays have rows of one length.
-            raise self.error(f"returns rows of different lengths. {needed}") from None
-        if table.ndim != 2 or table.shape[1] == 0 or table.dtype.kind not in "biuf":
-            first = _shortened(counts[0]) if len(counts) else "nothing"
-            raise self.error(f"returns {first} for the first line. {needed}")
+        # An array without dimensions is a single number.
+        is_number = isinstance(counts, np.ndarray) and counts.ndim == 0
+        is_list = isinstance(counts, Sequence | np.ndarray) and not isinstance(counts, str | bytes)
+        if is_number or not is_list:
+            raise self.error(f"returns a value of the type {type(counts).__name__}. {_ROWS_NEEDED}")
+        table = _as_array(counts)
+        if table.ndim != 2 or table.shape[1] == 0 or table.dtype.kind not in _NUMBER_KINDS:
+            raise self.error(f"returns {_describe_wrong_table(counts)}. {_ROWS_NEEDED}")
         return table.astype(np.float64)
 
     def _describe_wrong_row(self, row: Sequence[float]) -> str:
@@ -295,11 +298,8 @@ class _CheckedValue(_OwnFunction):
             UserError: There is not one finite number for each row.
         """
         values = self.call(sums, "an array with a row of sums for each group of lines")
-        try:
-            table = np.asarray(values)
-        except ValueError:
-            table = np.asarray(None)
-        if table.shape != (len(sums),) or table.dtype.kind not in "biuf":
+        table = _as_array(values)
+        if table.shape != (len(sums),) or table.dtype.kind not in _NUMBER_KINDS:
             rows = counted(len(sums), "row")
             raise self.error(
                 f"returns {_shortened(values)} for {rows} of sums. It must return one number for "
@@ -313,6 +313,37 @@ class _CheckedValue(_OwnFunction):
                 "a finite number. Guard divisions by 0, as with np.maximum(sums[:, 1], 1)"
             )
         return table.astype(np.float64)
+
+
+def _as_array(value: object) -> NDArray[Any]:
+    """Return a value of own code as an array; an array of one object if its rows differ in length.
+
+    Args:
+        value: The value, such as a list of rows. NumPy's arrays have rows of one length.
+    """
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.asarray(None)
+
+
+def _describe_wrong_table(rows: Sequence[object] | NDArray[Any]) -> str:
+    """Describe what is wrong with a list that is not a table of numbers, for a message.
+
+    Args:
+        rows: The list, which should contain a row of numbers for each line of a test set.
+
+    Returns:
+        The first item that is not a row of numbers, such as `None for line 7`.
+    """
+    if len(rows) == 0:
+        return "an empty list"
+    for line, row in enumerate(rows, 1):
+        numbers = _as_array(row)
+        is_row = numbers.ndim == 1 and numbers.size > 0 and numbers.dtype.kind in _NUMBER_KINDS
+        if not is_row:
+            return f"{_shortened(row)} for line {line}"
+    return "rows of different lengths"
 
 
 def _shortened(value: object) -> str:
