@@ -62,6 +62,19 @@ def test_counts_of_lines_of_an_unknown_metric_are_refused(experiment_copy):
         _ = Results.open(settings, RUN, root).scores
 
 
+def test_scores_of_an_own_metric_without_its_module_are_not_damaged(experiment_copy):
+    """The user may have removed own/removed.py, or may be editing it."""
+    root, settings = experiment_copy
+    path = root / RUN.results_folder / "scores.json"
+    scores = read_json(path)
+    scores["only"]["metrics"][0].update({"metric": "own.removed", "statistics": ["1 2", "0 2"]})
+    write_json(path, scores)
+
+    read_scores = Results.open(settings, RUN, root).scores
+
+    assert read_scores["only"]["metrics"][0]["metric"] == "own.removed"
+
+
 def refusal(path, content):
     """Write results.json, and return the message with which it is refused."""
     write_json(path, content)

@@ -13,6 +13,7 @@ from bleuprint.runtime.file_errors import DamagedFile
 from bleuprint.runtime.schema import read_record
 from bleuprint.scoring.metric import MetricValue, parse_statistics
 from bleuprint.scoring.metrics import METRICS
+from bleuprint.scoring.own_metrics import is_own_metric
 from bleuprint.scoring.record import SCORES_FILE, SetScores
 
 # The statistics of a line: whole numbers. Those of at most 18 digits fit into 64 bits.
@@ -131,7 +132,8 @@ def _describe_wrong_statistics(value: MetricValue) -> str:
     rows = value["statistics"]
     if not rows:  # Some metrics have no statistics.
         return ""
-    if value["metric"] not in METRICS:
+    is_own = is_own_metric(value["metric"])
+    if not is_own and value["metric"] not in METRICS:
         return f"the metric {value['metric']!r} must not have statistics"
     # A row is a text such as "12 7 3 1", whose numbers are separated by single spaces.
     row_length = rows[0].count(" ") + 1
@@ -140,11 +142,12 @@ def _describe_wrong_statistics(value: MetricValue) -> str:
             return f"row {number} is not a list of whole numbers"
         if row.count(" ") + 1 != row_length:
             return f"row {number} and row 0 differ in length"
-    metric = METRICS[value["metric"]]
-    if metric.own_module:
-        # Own code need not be able to compute a value from one row: it may divide by a count that
-        # is 0 there.
+    if is_own:
+        # The value is not computed. Own code may have been removed or edited since the scores were
+        # written, and need not be able to compute a value from one row: it may divide by a count
+        # that is 0 there.
         return ""
+    metric = METRICS[value["metric"]]
     # Try to compute the metric from the first row. This fails if the row has too few or too many
     # numbers for the metric.
     first_row: MetricValue = {**value, "statistics": rows[:1]}
