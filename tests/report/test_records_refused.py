@@ -6,6 +6,7 @@ import shutil
 import warnings
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
@@ -13,8 +14,8 @@ import bleuprint
 import result_trees as trees
 from bleuprint.config.paths import Run
 from bleuprint.config.system import Average
-from bleuprint.report.frame import load
-from bleuprint.report.records import _check_signatures, collect
+from bleuprint.report.frame import RESULTS, load
+from bleuprint.report.records import _check_signatures, check_settings, collect
 from bleuprint.report.training_costs import costs_csv
 from bleuprint.runs.results import Results
 from bleuprint.runtime.errors import UserError
@@ -268,3 +269,16 @@ def test_results_of_a_training_with_other_settings_are_refused(experiment_copy):
     message = r"1/training\.json is out of date: params\.yaml has changed"
     with pytest.raises(UserError, match=message):
         Results.open(changed_settings, Run("tiny", "news-en-de", 1), root)
+
+
+def test_results_with_an_own_metric_whose_module_was_removed_belong_to_their_settings(
+    experiment, collected
+):
+    """So the results of an earlier revision can be compared: reports/resolved.json names both."""
+    pinned = "own.removed@0123456789abcdef"
+    scores = collected.metrics.iloc[:1].assign(metric="own.removed", signature=pinned)
+    records = replace(collected, metrics=pd.concat([collected.metrics, scores]))
+
+    check_settings(records, replace(experiment.settings, metrics=(pinned,)), RESULTS)
+    with pytest.raises(UserError, match=r"was computed with another params\.yaml"):
+        check_settings(records, experiment.settings, RESULTS)

@@ -22,7 +22,8 @@ from bleuprint.runs.results import Results
 from bleuprint.runtime import fingerprint
 from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.wording import join_with_and
-from bleuprint.scoring.metrics import METRICS, own_keys, own_metrics
+from bleuprint.scoring.metrics import METRICS, own_metrics
+from bleuprint.scoring.own_metrics import is_own_metric
 
 _REMEDY = "Run: make reproduce. If that runs nothing, run: dvc repro --force --single-item report"
 
@@ -265,7 +266,9 @@ def _have_settings(records: Records, settings: Settings) -> bool:
     if not _have_metric_models(records, settings):
         return False
     # The signature of such a metric is the name of its module, with the fingerprint of its code.
-    is_own = records.metrics.metric.isin(own_keys(records.metrics.metric))
+    # The module may be missing here: the results of an earlier Git revision name its own modules.
+    own_names = [name for name in records.metrics.metric.unique() if is_own_metric(name)]
+    is_own = records.metrics.metric.isin(own_names)
     if set(records.metrics.signature[is_own]) != set(settings.metrics):
         return False
     current_hashes = [settings_sha256(settings, run) for run in runs]
