@@ -108,12 +108,16 @@ def test_the_zip_of_a_text_by_name_is_downloaded_once_and_recorded(mirror, proje
     assert list(recorded) == [f"https:/{path}"]
 
 
-def test_codes_of_variants_are_those_of_opus(mirror):
-    """The files of OPUS end in `de_at`; the language of the corpus is de_AT."""
+@pytest.mark.parametrize("english", ["en", "eng"])
+def test_codes_of_variants_are_those_of_opus(mirror, english):
+    """The files of OPUS end in `de_at`; the language of the corpus is de_AT.
+
+    English has one code at OPUS, `en`, also if the user types `eng`.
+    """
     path = f"{OPUS_PATH}/de_at-en.txt.zip"
     mirror.put(path, opus_zip("Books.de_at-en", "en", "de_at"))
 
-    run_command("bleuprint new-corpus opus:Books/v1 --languages en de_at")
+    run_command(f"bleuprint new-corpus opus:Books/v1 --languages {english} de_at")
 
     assert entry_lines("Books-v1") == 'opus: "Books/v1" languages: ["en", "de_at"]'
     assert read_pairs("Books-v1-en-de_AT") == FIVE_HUNDRED_PAIRS

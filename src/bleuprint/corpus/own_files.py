@@ -169,7 +169,8 @@ def _opus_text(
     Args:
         name: The name, such as opus:Books/v1.
         languages: The codes of source and target that the user names. A code with a script or a
-            region, such as pt_br, is the very code of OPUS, whose corpora write them differently.
+            region is used as it is typed, such as pt_br or pt_BR: OPUS's corpora differ in how they
+            write it.
         columns: The columns that the user names, which is a mistake.
 
     Raises:
@@ -184,9 +185,16 @@ def _opus_text(
             f"{example_languages([])}"
         )
     source, target = given_languages
-    has_variant = given_languages != [language_code(language) for language in given_languages]
+    opus_codes = []
+    has_variant = False
+    for typed_code, language in zip(languages, given_languages, strict=True):
+        if language == language_code(language):
+            opus_codes.append(language)
+        else:
+            opus_codes.append(typed_code)
+            has_variant = True
     if has_variant:
-        name = replace(name, settings={**name.settings, "languages": list(languages)})
+        name = replace(name, settings={**name.settings, "languages": opus_codes})
     return OwnText(
         text=name.text(given_languages),
         languages=check_two_languages([name.typed], source, target),
