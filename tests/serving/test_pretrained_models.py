@@ -111,6 +111,16 @@ def test_a_clone_without_the_folder_keeps_the_recorded_hashes(project):
     assert pinned_hashes() == hashes
 
 
+def test_an_imported_model_is_used_after_its_folder_was_removed(project):
+    """Another seed may be trained later, and needs the same weights and subwords."""
+    hashes = pinned_hashes()
+    shutil.rmtree(project / "inputs/opus")
+
+    import_named_models(load_settings().corpus("toy").vocabulary, KEYS)
+
+    assert pinned_hashes() == hashes
+
+
 @pytest.mark.usefixtures("no_proxies")
 def test_a_model_by_name_is_downloaded_once(project, opus, shape, host, monkeypatch):
     """A clone with the pinned SHA-256 does not download it; the stage that reads it does."""

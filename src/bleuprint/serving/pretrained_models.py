@@ -140,12 +140,15 @@ def _import_from_folder(marian_folder: Path, output: Path) -> None:
     """Import a model from a folder, unless the same files were imported before.
 
     Args:
-        marian_folder: The folder in the Marian format.
+        marian_folder: The folder in the Marian format. After an import, it may be removed: then the
+            imported model stays as it is.
         output: The folder of the imported model.
 
     Raises:
         UserError: The folder contains no complete model of this format.
     """
+    if output.exists() and not marian_folder.exists():
+        return
     hashes = {}
     for path in sorted(marian_folder.glob("*")):
         if path.is_file():
