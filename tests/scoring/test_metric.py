@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from bleuprint.scoring.bleu import is_chinese
-from bleuprint.scoring.metric import format_statistics, parse_statistics, percentage
+from bleuprint.scoring.metric import (
+    format_statistics,
+    mean_of_millionths,
+    parse_statistics,
+    percentage,
+)
 from bleuprint.scoring.metrics import BESIDE_BLEU, ERROR_KEYS, METRICS, ON_SCREEN, SCORE_KEYS
 from measuring import translated_set
 
@@ -14,6 +19,13 @@ def test_a_percentage_counts_the_lines_that_count():
     statistics = np.array([[1, 4], [0, 0], [1, 1]])
 
     assert percentage(statistics).tolist() == [25.0, 0.0, 100.0]
+
+
+def test_a_mean_in_percent_is_0_if_no_line_counts():
+    """A row contains the sum of the scores in millionths, and how many lines count."""
+    statistics = np.array([[1_500_000, 2], [0, 0]])
+
+    assert mean_of_millionths(statistics).tolist() == [75.0, 0.0]
 
 
 def test_the_lines_of_a_document_need_not_follow_each_other():

@@ -206,16 +206,18 @@ def mean_of_millionths(sums: Any) -> Floats:
 
     Args:
         sums: A row for each group, with two numbers: the sum of the scores in millionths, and the
-            number of lines.
+            number of lines that count.
 
     Returns:
-        The mean for each group: 100 if each line has the score 1.
+        The mean for each group: 100 if each line has the score 1, and 0 if no line counts.
     """
     table = np.asarray(sums, dtype=np.float64)
     score_millionths = table[:, 0]
-    lines = table[:, 1]
+    counted_lines = table[:, 1]
+    # At least 1, so that a group without lines gives 0 / 1 instead of 0 / 0.
+    mean_millionths = score_millionths / np.maximum(counted_lines, 1)
     # Divided by 1,000,000, the mean would be about 1. Divided by 10,000, it is in percent.
-    return np.asarray(score_millionths / lines / (MILLIONTHS // 100))
+    return np.asarray(mean_millionths / (MILLIONTHS // 100))
 
 
 class MetricValue(TypedDict):
