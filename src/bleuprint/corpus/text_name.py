@@ -16,7 +16,7 @@ from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.schema import validate_document
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 
-# KIND:NAME, such as opus:Books/v1.
+# KIND:NAME, such as opus:Books/v1. A file in inputs/ has no colon before its first slash.
 _NAME = re.compile(rf"(?P<kind>{'|'.join(NAMES_OF_TEXTS)}):(?P<name>.*)")
 # OWNER/NAME@REVISION/FILE, as in addresses hf://datasets/... of Hugging Face. A revision contains a
 # slash only if it is one of the references that Hugging Face makes.
@@ -27,11 +27,12 @@ _HUGGING_FACE = re.compile(
 
 @dataclass(frozen=True)
 class TextName:
-    """The name of a training text, as the user typed it and as params.yaml has it.
+    """The name of a training text, as the user types it and as params.yaml contains it.
 
     Attributes:
         typed: The name as the user typed it, such as `opus:Books/v1`.
-        settings: The keys that name the text in params.yaml, such as `{"opus": "Books/v1"}`.
+        settings: The settings that name the text in params.yaml, such as `{"opus": "Books/v1"}`.
+            The first key is the kind of the name.
         label: A name for the text in params.yaml, such as `Books-v1`.
     """
 
@@ -94,7 +95,7 @@ class TextName:
 
     @property
     def kind(self) -> str:
-        """Who publishes the text: `opus` or `huggingface`."""
+        """The kind of the name, which is the text's publisher: `opus` or `huggingface`."""
         return next(iter(self.settings))
 
     def text(self, languages: Sequence[str]) -> Text:
@@ -133,10 +134,14 @@ class TextName:
             """Return a mapping whose entries were all written on the command line."""
             return LocatedMapping(entries, dict.fromkeys(entries, location))
 
+        # `with_named_texts` changes whole corpora, so the text becomes the only one of a corpus.
         source, target = languages
-        files = located({"train": located({"text": located(self.settings)})})
-        corpus = with_named_texts(located({"source": source, "target": target, "files": files}))
-        return corpus["files"]["train"]["text"]
+        text = located(self.settings)
+        train = located({"text": text})
+        files = located({"train": train})
+        corpus = located({"source": source, "target": target, "files": files})
+        corpus_with_addresses = with_named_texts(corpus)
+        return corpus_with_addresses["files"]["train"]["text"]
 
 
 def _as_label(name: str) -> str:

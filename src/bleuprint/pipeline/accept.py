@@ -223,13 +223,14 @@ class _ChosenStages:
         kept: dict[str, RecordedStage] = {}
         for name in names:
             stages_of_name = self._stages_of(name)
-            has_other_code = [stage for stage in stages_of_name if stage.has_other_code]
-            if not has_other_code:
+            stages_with_other_code = [stage for stage in stages_of_name if stage.has_other_code]
+            if not stages_with_other_code:
                 raise UserError(f"{name}: its code has not changed since it ran. Leave it out")
-            can_be_kept = [stage for stage in has_other_code if stage.can_be_kept]
-            if not can_be_kept:
-                raise UserError(_describe_other_changes(has_other_code[0]))
-            kept.update({stage.name: stage for stage in can_be_kept})
+            stages_to_keep = [stage for stage in stages_with_other_code if stage.can_be_kept]
+            if not stages_to_keep:
+                raise UserError(_describe_other_changes(stages_with_other_code[0]))
+            for stage in stages_to_keep:
+                kept[stage.name] = stage
         for stage in kept.values():
             self._check_stages_with_same_code(stage, kept.keys())
         return list(kept.values())

@@ -173,8 +173,9 @@ def _reason_to_run(
                 # The path is reports/resolved.json. DVC reports the keys that have changed in it:
                 # {"systems.tiny.train": "modified"}.
                 first_key = next(iter(state))
-                value_before = lock.settings(stage.name).get(first_key)
-                return _describe_change(first_key, value_before, stage.parameters.get(first_key))
+                recorded_value = lock.settings(stage.name).get(first_key)
+                present_value = stage.parameters.get(first_key)
+                return _describe_change(first_key, recorded_value, present_value)
             if not _contains_any(path, rewritten_inputs):
                 return f"{path} has changed"
         for path, state in change.get("changed outs", {}).items():
@@ -252,7 +253,7 @@ def _reason_of_finished_training(stage: Stage, settings: Settings, root: Path) -
     return None
 
 
-def _describe_change(key: str, before: Any, after: Any) -> str:
+def _describe_change(key: str, recorded_value: Any, present_value: Any) -> str:
     """Return the sentence that a setting, the code of a stage, or a user's file has changed.
 
     Examples: `code.train` -> `its code has changed`; `inputs.own` -> `files of own in inputs/ have
@@ -262,15 +263,15 @@ def _describe_change(key: str, before: Any, after: Any) -> str:
     Args:
         key: The key in reports/resolved.json: `code.STAGE` for the hash of a stage's code,
             `inputs.CORPUS` for the hashes of the user's own files, or a setting.
-        before: The value with which the stage ran.
-        after: The present value.
+        recorded_value: The value with which the stage ran; None if it ran without this key.
+        present_value: The present value; None if the stage no longer has this key.
     """
     section, _, name = key.partition(".")
     if section == "code":
         return CODE_HAS_CHANGED
     if section == "inputs":
         return f"files of {name} in inputs/ have changed"
-    modules = edited_modules(before, after)
+    modules = edited_modules(recorded_value, present_value)
     if modules:
         return f"the code of {join_with_and(modules)} has changed"
     # The settings of a run, runs.SYSTEM.CORPUS, come from systems.SYSTEM in params.yaml.
