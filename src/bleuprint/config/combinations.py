@@ -13,11 +13,12 @@ T = TypeVar("T")
 def systems_on(
     corpus: str, settings_by_system: Mapping[str, Mapping[str, T | None]]
 ) -> dict[str, T]:
-    """Return the settings that systems have on a corpus, by system; others have none there.
+    """Return the settings of the systems that exist on a corpus, by system.
 
     Args:
         corpus: The name of the corpus.
-        settings_by_system: The settings of each system by corpus; None where it is not trained.
+        settings_by_system: The settings of each system by corpus; None for a corpus without the
+            system.
     """
     systems = {}
     for name, settings_by_corpus in settings_by_system.items():

@@ -17,14 +17,14 @@ from typing import Any, Protocol, runtime_checkable
 
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
 
-# The settings that name a model.
+# The settings that name a model in the Marian format, in the order in which they are looked up.
 NAME_KEYS = ("marian", "huggingface", "revision")
 _IMPORTED_MODELS = Path("work", "pretrained", "imported")
 # OWNER/NAME, as in the address of a model at Hugging Face.
 _HUGGING_FACE_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 # Models are repositories of Git, whose commits have 40 hexadecimal digits.
 _COMMIT = re.compile("[0-9a-f]{40}")
-# So many digits of a hash tell the folders of models apart.
+# The number of hexadecimal digits of a hash that tell models in folders of the same name apart.
 _HASH_DIGITS = 8
 
 
@@ -32,24 +32,24 @@ _HASH_DIGITS = 8
 class ModelName(Protocol):
     """Settings of a system or of a corpus that may name a pretrained model.
 
-    If `marian` or `huggingface` names it, `folder` is the folder into which it is imported.
+    If `marian` or `huggingface` names the model, `folder` is the folder into which it is imported.
     """
 
     @property
     def folder(self) -> str | None:
-        """Return the folder of the model."""
+        """The folder of the model; None if the settings name no model."""
 
     @property
     def marian(self) -> str | None:
-        """Return the folder in the Marian format, if it names the model."""
+        """The folder in the Marian format; None if the model is named otherwise."""
 
     @property
     def huggingface(self) -> str | None:
-        """Return the name of the model at Hugging Face, if it has one."""
+        """The name of the model at Hugging Face, OWNER/NAME; None if it is named otherwise."""
 
     @property
     def revision(self) -> str | None:
-        """Return the commit of the model at Hugging Face."""
+        """The commit of the model at Hugging Face; None if it is named otherwise."""
 
 
 def with_model_folder(settings: LocatedMapping) -> LocatedMapping:
@@ -64,6 +64,7 @@ def with_model_folder(settings: LocatedMapping) -> LocatedMapping:
     Raises:
         UserError: The settings name more than one model, or name it in a wrong way.
     """
+    # The keys that are set, in the order of NAME_KEYS. A null removes a name that is inherited.
     keys = [key for key in (*NAME_KEYS, "folder") if settings.get(key) is not None]
     name_keys = [key for key in keys if key in NAME_KEYS]
     if not name_keys:

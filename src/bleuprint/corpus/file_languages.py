@@ -24,7 +24,7 @@ _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
 
 # The codes of source and target.
 Languages = tuple[str, str]
-# Parts of a file's name that say how it is written and packed, not what it contains.
+# The parts of a file's name that say its format and compression.
 NAME_EXTENSIONS = frozenset(
     {
         "txt",

@@ -171,7 +171,7 @@ def _opus_text(
         languages: The codes of source and target that the user names. A code with a script or a
             region is used as it is typed, such as pt_br or pt_BR: OPUS's corpora differ in how they
             write it.
-        columns: The columns that the user names, which is a mistake.
+        columns: The columns that the user names. Texts of OPUS have none, so this is a mistake.
 
     Raises:
         UserError: No languages are named, or columns are.

@@ -136,8 +136,12 @@ def _named_twice(setting: str) -> UserError:
 def _driver_uuids() -> list[str]:
     """Return the UUIDs of all GPUs that NVIDIA's driver lists, in the order of their numbers.
 
-    These are the numbers that `nvidia-smi` shows. The list is empty if the machine has no such
-    driver, or if it does not answer.
+    These are the numbers that `nvidia-smi` shows, in the order of the PCI bus. CUDA itself counts
+    in this order with CUDA_DEVICE_ORDER=PCI_BUS_ID; by default its number 0 is the fastest GPU. On
+    a machine with different GPUs, users name them by the numbers that nvidia-smi shows.
+
+    Returns:
+        The UUIDs; an empty list if the machine has no such driver, or if it does not answer.
     """
     import pynvml
 

@@ -34,7 +34,8 @@ from bleuprint.runtime.own_code import (
 from bleuprint.runtime.wording import counted
 from bleuprint.scoring.metric import SCORE, Floats, Metric, TranslatedSet
 
-# Larger counts could not be summed exactly as 64-bit floating-point numbers.
+# Sums of counts are 64-bit floating-point numbers, which are exact up to 2**53: the sums of 9,000
+# lines with this count each.
 _MAX_COUNT = 10**12
 # The types of the attributes that a user sets. Dataclasses do not check them.
 _ATTRIBUTE_TYPES: dict[str, tuple[type, ...]] = {
@@ -234,7 +235,7 @@ class _CheckedCounts(_OwnFunction):
         """Return the counts of each line of a test set, (lines, counts).
 
         Raises:
-            UserError: They are not a row of whole numbers for each line.
+            UserError: The function returns something else than a row of whole numbers per line.
         """
         counts = self.call(test_set, "a TranslatedSet")
         table = self._as_table(counts)
@@ -255,7 +256,7 @@ class _CheckedCounts(_OwnFunction):
         """Return what the function has returned as an array, (lines, counts).
 
         Raises:
-            UserError: It is not a list of rows of numbers, all of one length.
+            UserError: The function has not returned a list of rows of numbers, all of one length.
         """
         # An array without dimensions is a single number.
         is_number = isinstance(counts, np.ndarray) and counts.ndim == 0
@@ -292,10 +293,13 @@ class _CheckedValue(_OwnFunction):
     """Calls the function `value` of a metric, and checks the values that it returns."""
 
     def __call__(self, sums: Floats) -> Floats:
-        """Return the value of each row of sums.
+        """Return the value of each row of sums, (rows,).
+
+        Args:
+            sums: A row for each group of lines, with the sums of their counts, (rows, counts).
 
         Raises:
-            UserError: There is not one finite number for each row.
+            UserError: The function does not return one finite number for each row.
         """
         values = self.call(sums, "an array with a row of sums for each group of lines")
         table = _as_array(values)

@@ -83,7 +83,7 @@ def read_segments(
         read = _read_lines_as_segments if is_plain_text else _read_file
         segments_of_files.append(read(stream, name))
     for source, target in zip_longest(*segments_of_files):
-        # The lines of plain text have no ids, so only their number can be compared.
+        # The lines of plain text have no ids, so only the numbers of segments can be compared.
         has_pair = source is not None and target is not None
         if not has_pair or not (has_plain_text or _have_equal_ids(source, target)):
             source_location = source.location if source else f"{names[0]} has ended"
@@ -91,6 +91,7 @@ def read_segments(
             raise UserError(
                 f"{source_location}, but {target_location}, so the files are not parallel"
             )
+        # The segments of plain text belong to no document.
         documents.append(source.document_id or target.document_id)
         yield Pair(
             source=_sentence(source, has_entities),
