@@ -297,6 +297,16 @@ ROWS = "It must return a list with a row of whole numbers for each line, such as
             module(value="value", result="['high']"), "value returns ['high'] for 1 row", id="text"
         ),
         pytest.param(
+            module(value="value", result="[100.0 if sums[:, 1] == 3 else 0.0]"),
+            "own/bad.py:4: ValueError: The truth value of an array with more than one element",
+            id="condition for one row",
+        ),
+        pytest.param(
+            module(value="value", result="[50.0]"),
+            "own/bad.py:3: value returns [50.0] for 2 rows of sums. It must return one number for",
+            id="value of one row",
+        ),
+        pytest.param(
             module(value="value", result="1 // 0"),
             "own/bad.py:4: ZeroDivisionError: ",
             id="division",
