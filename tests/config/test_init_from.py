@@ -327,7 +327,7 @@ def test_train_init_from_names_a_folder(tmp_path):
             "init_from.corpus: only a folder or a pretrained model can be named here",
             id="corpus",
         ),
-        pytest.param("{}", "needs system and corpus, or a folder", id="nothing"),
+        pytest.param("{}", "names no model to start from. Set folder; or marian", id="nothing"),
         pytest.param(
             "{foldr: a}",
             "train.init_from.foldr: unknown key. Did you mean 'folder'?",

@@ -80,7 +80,8 @@ def test_a_system_that_is_like_another_may_start_from_another_model(tmp_path):
         ),
         pytest.param(
             "{huggingface: Helsinki-NLP/opus-mt-en-de}",
-            "huggingface: name one model: folder: FOLDER, or marian: FOLDER, or huggingface:",
+            "huggingface: the commit of the model is missing. Add revision: COMMIT, with the 40 "
+            "digits under Files and versions at https://huggingface.co/Helsinki-NLP/opus-mt-en-de",
             id="no revision",
         ),
         pytest.param(

@@ -62,8 +62,15 @@ class InitFrom:
     sha256: Sha256 | None = field(default=None, metadata=NOT_COUNTED)
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless either `system` and `corpus` are set, or only `folder`."""
+        """Raise ValueError unless either `system` and `corpus` are set, or only `folder`.
+
+        `folder` is also set if `marian` or `huggingface` names the model.
+        """
         set_keys = {key for key in ("system", "corpus", "folder") if getattr(self, key)}
+        if not set_keys:
+            raise ValueError(
+                "names no model to start from. Set folder; or marian; or huggingface and revision"
+            )
         if set_keys not in ({"system", "corpus"}, {"folder"}):
             raise ValueError("needs system and corpus, or a folder")
 

@@ -75,6 +75,11 @@ def with_model_folder(settings: LocatedMapping) -> LocatedMapping:
             raise settings.locations[key].error(f"{settings[key]!r} is not a name. Quote it")
     if keys == ["marian"]:
         return settings.with_value("folder", _folder_of_marian(settings["marian"]), location)
+    if keys == ["huggingface"]:
+        raise location.error(
+            "the commit of the model is missing. Add revision: COMMIT, with the 40 digits under "
+            f"Files and versions at https://huggingface.co/{settings['huggingface']}"
+        )
     if keys == ["huggingface", "revision"]:
         _check_hugging_face_name(settings)
         folder = _folder_of_hugging_face(settings["huggingface"], settings["revision"])
