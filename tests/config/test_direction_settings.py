@@ -285,6 +285,22 @@ def test_the_split_seed_of_one_pair_has_no_effect_if_all_sets_are_given(tmp_path
     assert corpus.effective_split().seed == Split.seed
 
 
+@pytest.mark.parametrize(
+    "share_of_valid",
+    [
+        pytest.param("valid: 0.2", id="a share of the text"),
+        pytest.param("valid: 0, every: 20", id="every 20th pair"),
+    ],
+)
+def test_a_share_for_validation_has_no_effect_if_the_set_is_given(tmp_path, share_of_valid):
+    """The corpus has a file for validation. So DVC does not see how a set would be drawn."""
+    corpus = read_corpora(tmp_path, f"{ONE_PAIR}    split: {{{share_of_valid}}}\n").corpus("one")
+
+    assert corpus.files.valid
+    assert corpus.split != Split()
+    assert corpus.effective_split() == Split()
+
+
 def test_the_split_seed_of_several_directions_always_has_an_effect(tmp_path):
     """The training text is sampled by the seed, so another seed must prepare the corpus again."""
     corpora = replace_once(

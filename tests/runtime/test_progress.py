@@ -1,7 +1,12 @@
 """The progress of long work: lines in a log, bars on a terminal, and the elapsed time."""
 
+import fcntl
+import os
+import pty
 import re
+import struct
 import sys
+import termios
 from threading import active_count
 from time import sleep
 from types import SimpleNamespace
@@ -202,6 +207,36 @@ def test_the_bar_of_tqdm_gets_label_counts_and_unit(unit, is_scaled):
     assert bar.unit == f" {unit}"
     assert bar.unit_scale == is_scaled
     assert not bar.leave
+
+
+@pytest.fixture
+def terminal_file():
+    """Return the file of a pseudo-terminal, to which programs write."""
+    our_end, program_end = pty.openpty()
+    with os.fdopen(our_end, "rb"), os.fdopen(program_end, "w") as file:
+        yield file
+
+
+def set_columns(terminal_file, columns):
+    """Give a terminal 24 lines and a number of columns."""
+    # The kernel's struct winsize: lines, columns, and two unused numbers.
+    size = struct.pack("HHHH", 24, columns, 0, 0)
+    fcntl.ioctl(terminal_file, termios.TIOCSWINSZ, size)
+
+
+def test_a_bar_follows_the_width_of_the_terminal(terminal_file, monkeypatch):
+    """A user makes the window smaller, from 100 columns to 50, while the bar is drawn."""
+    monkeypatch.setattr(progress, "raw_stderr", lambda: terminal_file)
+    set_columns(terminal_file, 100)
+    bar = progress._bar("read own", total=10, unit="pairs", start=0)
+    width_before = len(str(bar))
+    set_columns(terminal_file, 50)
+    width_after = len(str(bar))
+    bar.close()
+
+    # tqdm leaves the last column free.
+    assert width_before == 99
+    assert width_after == 49
 
 
 def test_an_item_counts_as_finished_when_the_next_one_is_asked_for(monkeypatch):
