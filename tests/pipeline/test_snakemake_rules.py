@@ -7,6 +7,7 @@ import pytest
 
 from bleuprint.pipeline import snakemake_run
 from bleuprint.pipeline.rules import make_rules
+from bleuprint.runtime.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +192,16 @@ def test_on_a_cluster_only_training_and_translation_ask_for_a_gpu(rules, stages,
 
     rules_with_gpu = {name: gpus for name, gpus in gpus_by_rule.items() if gpus}
     assert rules_with_gpu == {"train": 1, "translate": 1}
+
+
+def test_an_error_while_dvc_records_the_stages_is_printed(monkeypatch, capsys):
+    """The run itself has not failed, so the error must not end it; but the user has to know."""
+
+    def record_finished():
+        raise UserError("dvc.lock:3: a line is damaged. Run: git checkout dvc.lock")
+
+    monkeypatch.setattr(snakemake_run, "record_finished", record_finished)
+
+    snakemake_run.record_or_print_error()
+
+    assert "dvc.lock:3: a line is damaged. Run: git checkout dvc.lock" in capsys.readouterr().err
