@@ -45,6 +45,16 @@ def test_folders_of_the_same_name_are_imported_into_different_folders(tmp_path):
         assert folder.startswith("work/pretrained/imported/opus-")
 
 
+def test_a_folder_is_imported_once_however_its_path_is_written(tmp_path):
+    """A shell completes the name of a folder with a slash."""
+    folders = set()
+    for path in ("inputs/opus", "inputs/opus/", "./inputs//opus"):
+        settings = read_params(tmp_path, with_weights(f"{{marian: {path}}}"))
+        folders.add(settings.system_settings("base").train.init_from.folder)
+
+    assert len(folders) == 1
+
+
 def test_a_folder_of_ours_stays_as_it_is(tmp_path):
     settings = read_params(tmp_path, with_weights("{folder: inputs/opus}"))
 

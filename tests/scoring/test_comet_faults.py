@@ -1,16 +1,21 @@
 """COMET that cannot run, or whose answer is of no use, is named in one line."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
+import psutil
 import pytest
 
 import result_trees as trees
 from bleuprint.config.comet import Comet
 from bleuprint.config.paths import Run
 from bleuprint.runtime.errors import UserError
+from bleuprint.scoring import comet_predict
 from bleuprint.scoring.comet import folder_sha256, score_run_by_comet
 from comet_folder import write_empty
+from process_groups import wait_for_file
 
 RUN = Run("tiny", "news-en-de", 1)
 
@@ -132,6 +137,41 @@ def test_an_answer_of_comet_without_valid_scores_is_an_error(
     write_python(tmp_path, answer, status)
 
     assert error_of_scoring(settings).endswith(message)
+
+
+# A package `comet` whose loading of a model takes long, as with a large model.
+SLOW_COMET = """\
+import pathlib, time
+
+def load_from_checkpoint(*arguments, **options):
+    pathlib.Path("is_loading").touch()
+    time.sleep(60)
+"""
+# What an environment of COMET's does: it runs a file with its own packages.
+RUN_WITH_COMET = (
+    "import runpy, sys; sys.path.insert(0, 'packages'); sys.argv = sys.argv[1:]; "
+    "runpy.run_path(sys.argv[0], run_name='__main__')"
+)
+
+
+def test_comet_ends_when_the_stage_that_started_it_is_killed(tmp_path):
+    """The lock of the GPU ends with the stage, so nothing may compute on the GPU afterwards."""
+    write_empty(tmp_path / "model")
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages/comet.py").write_text(SLOW_COMET)
+    command = [sys.executable, "-c", RUN_WITH_COMET, comet_predict.__file__, "model", "scores.json"]
+    start_comet = f"import subprocess; subprocess.run({command})"
+    stage = subprocess.Popen([sys.executable, "-c", start_comet], cwd=tmp_path)
+    try:
+        wait_for_file(tmp_path / "is_loading")
+        (comet,) = psutil.Process(stage.pid).children()
+    finally:
+        stage.kill()
+        stage.wait()
+
+    comet.wait(timeout=30)
+
+    assert not comet.is_running()
 
 
 @pytest.fixture

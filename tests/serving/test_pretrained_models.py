@@ -187,6 +187,7 @@ def use_pickled_code(folder):
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"x": _Command()}))
 
 
+@pytest.mark.filterwarnings("error:Detected pickle protocol")
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -200,7 +201,10 @@ def use_pickled_code(folder):
 def test_a_model_that_cannot_be_imported_is_named_with_the_line_of_params_yaml(
     project, damage, message
 ):
-    """Nothing is left that looks like an imported model."""
+    """Nothing is left that looks like an imported model.
+
+    torch warns of the protocol in which the code is pickled; a user must see our message only.
+    """
     damage(project / "inputs/opus")
 
     pattern = rf"^params\.yaml:\d+: corpora\.toy\S+\.marian: [^\n]*{message}[^\n]*$"

@@ -74,7 +74,9 @@ def test_an_init_model_whose_weights_have_changed_is_refused(project_model):
         ),
         pytest.param(
             InitFrom(folder="their/models"),
-            "must contain weights (model.safetensors or UPDATE.safetensors) and model.json",
+            "must contain weights (model.safetensors or UPDATE.safetensors) and model.json. Name "
+            "the folder of a model of bleuprint. If it is a model of OPUS-MT, name it by marian: "
+            "their/models, not by folder",
             id="no model in the folder",
         ),
         pytest.param(

@@ -12,7 +12,7 @@ imported. So the other modules read every pretrained model from a folder.
 
 import hashlib
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, runtime_checkable
 
 from bleuprint.runtime.yaml_tree import LocatedMapping, Location
@@ -155,5 +155,7 @@ def _folder_of_marian(path: str) -> str:
     Args:
         path: The folder in the Marian format. Its path decides the name of the other folder.
     """
-    digits = hashlib.sha256(path.encode()).hexdigest()[:_HASH_DIGITS]
-    return (_IMPORTED_MODELS / f"{Path(path).name}-{digits}").as_posix()
+    # Users write the same folder as a/b, a/b/ or ./a/b.
+    folder = PurePosixPath(path)
+    digits = hashlib.sha256(folder.as_posix().encode()).hexdigest()[:_HASH_DIGITS]
+    return (_IMPORTED_MODELS / f"{folder.name}-{digits}").as_posix()

@@ -14,6 +14,7 @@ Dimensions in shapes: `hidden` is d_model.
 
 import math
 import shlex
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,7 +184,11 @@ def _load_file(path: Path) -> Any:
         with name_in_errors(path):
             if path.suffix == ".safetensors":
                 return load_file(path)
-            return torch.load(path, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                # torch warns of files that Python's newer pickle protocols have written, as
+                # transformers writes them. It reads them all the same, or fails.
+                warnings.filterwarnings("ignore", message="Detected pickle protocol")
+                return torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, MemoryError):
         raise  # A problem of the machine, which is reported elsewhere.
     except Exception:  # For a damaged file, torch raises errors of a dozen classes.

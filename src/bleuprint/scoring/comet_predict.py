@@ -6,9 +6,11 @@ It imports nothing of bleuprint, whose dependencies that environment does not ha
 the scores of the lines of each test set, and the versions; or `error`, one line.
 """
 
+import ctypes
 import json
 import logging
 import platform
+import signal
 import sys
 import tempfile
 import warnings
@@ -18,6 +20,9 @@ from typing import Any
 
 # COMET's default. Scores of a line depend on those it is batched with, in the last digits.
 BATCH = 16
+# The number of an operation of Linux's system call prctl: which signal the kernel sends to this
+# process when its parent dies. bleuprint.runtime.launcher cannot be imported here.
+_PR_SET_PDEATHSIG = 1
 
 
 def main(folder: str, output: str, *texts: str) -> None:
@@ -31,6 +36,7 @@ def main(folder: str, output: str, *texts: str) -> None:
         output: The file to write.
         texts: The sources, translations and references of each test set, one after the other.
     """
+    end_with_parent()
     output_file = Path(output)
     try:
         content = scores(Path(folder).resolve(), [Path(text) for text in texts])
@@ -38,6 +44,15 @@ def main(folder: str, output: str, *texts: str) -> None:
         output_file.write_text(json.dumps({"error": f"{error}. Install unbabel-comet there"}))
         sys.exit(1)
     output_file.write_text(json.dumps(content))
+
+
+def end_with_parent() -> None:
+    """Let Linux kill this process when the stage `comet`, which started it, is killed.
+
+    The stage holds the lock of the GPU, which ends with the stage. Without this, the GPU would be
+    in use without a lock.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def scores(folder: Path, texts: list[Path]) -> dict[str, Any]:

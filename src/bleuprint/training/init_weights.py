@@ -151,8 +151,8 @@ def _checked_files(folder: Path, init_from: InitFrom, run: Run) -> InitFiles:
     if weights is None or not description.is_file():
         raise UserError(
             f"{model_folder} must contain weights ({_WEIGHTS} or UPDATE.safetensors) and "
-            f"{DESCRIPTION}. Name the folder of a model. To make one from an OPUS-MT model, run: "
-            f"bleuprint import {folder} FOLDER"
+            f"{DESCRIPTION}. Name the folder of a model of bleuprint. If it is a model of OPUS-MT, "
+            f"name it by marian: {init_from.folder}, not by folder"
         )
     # What messages call the weights: the parent's system and corpus, or else the folder.
     name = " ".join(init_from.parent or [str(init_from.folder)])
