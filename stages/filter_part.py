@@ -11,7 +11,7 @@ text in parallel jobs.
 """
 
 from bleuprint.config.experiment import load_resolved_settings
-from bleuprint.corpus.parts import filtering_of_part, run_step_on_part
+from bleuprint.corpus.parts import corpus_for_part, filtering_of_part, run_step_on_part
 from bleuprint.pipeline import stage_args
 from bleuprint.runtime import environment
 from bleuprint.runtime.errors import run_main
@@ -20,7 +20,7 @@ from bleuprint.runtime.errors import run_main
 def main() -> None:
     """Filter the part, or the shard of it, that the command line names."""
     (corpus_name, part), work = stage_args.parse_shard(__doc__, "CORPUS", "PART")
-    corpus = load_resolved_settings().corpus(corpus_name)
+    corpus = corpus_for_part(load_resolved_settings(), corpus_name, part)
     workers = environment.worker_count()
     run_step_on_part(filtering_of_part, "filter", corpus_name, corpus, part, work, workers)
 

@@ -12,6 +12,7 @@ from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.parts import (
     cleaning_of_part,
+    corpus_for_part,
     download_part,
     filtering_of_part,
     run_step_on_part,
@@ -19,6 +20,7 @@ from bleuprint.corpus.parts import (
 from bleuprint.corpus.steps.filter_stats import filter_stats_of_parts
 from bleuprint.corpus.steps.shard import AllShards, Shard, TextToIndex, WholeText
 from bleuprint.rules import CHECKS, EDITS
+from bleuprint.runtime.errors import UserError
 from bleuprint.text.parallel import Pair, TextFolder
 from corpora import TOKENIZE, file_contents, file_names, numbered_pairs, write_set
 from params import PARAMS, read
@@ -108,6 +110,18 @@ def test_the_shards_of_a_part_that_the_corpus_lacks_can_be_processed_again(corpu
             run_step_on_part(cleaning_of_part, "clean", "own", corpus, "x", work, workers=1)
 
     assert file_names(part_folder("own", "x", "clean")) == []
+
+
+@pytest.mark.usefixtures("corpus")
+def test_a_part_that_no_corpus_has_is_refused(tmp_path):
+    """Someone runs a stage by hand, and mistypes the name of the part `a`."""
+    settings = read(tmp_path, (tmp_path / "params.yaml").read_text())
+    assert corpus_for_part(settings, "own", "a").files.parts().keys() == {"a"}
+
+    with pytest.raises(UserError) as raised:
+        corpus_for_part(settings, "own", "aa")
+
+    assert str(raised.value).startswith("params.yaml: no corpus has a part 'aa'; there are: a")
 
 
 def test_the_other_texts_of_a_corpus_are_prepared_together(corpus):

@@ -37,12 +37,20 @@ METRIC_VARIABLE = "METRIC"
 
 
 def named_parts(model: Any) -> dict[str, str]:
-    """Return the names of the modules that the settings of a model have, by setting."""
+    """Return which parts of a model are own code, such as `{"positions": "own.relative"}`.
+
+    Args:
+        model: The settings of the model.
+
+    Returns:
+        The name of the module in own/, by the setting that names it; without the settings that name
+        none.
+    """
     names = {}
     for setting in PART_CLASSES:
-        name = getattr(model, setting)
-        if name is not None:
-            names[setting] = name
+        module_name = getattr(model, setting)
+        if module_name is not None:
+            names[setting] = module_name
     return names
 
 

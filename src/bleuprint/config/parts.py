@@ -198,36 +198,38 @@ def _with_merged_rules(
 
 
 def _default_rules(key: str, location: Location) -> LocatedMapping:
-    """Return the rules of a corpus that sets none, in the form of params.yaml.
+    """Return the default rules of a corpus as if they stood in params.yaml.
 
     Args:
-        key: `clean` or `filter`.
-        location: The place that messages name for these rules.
+        key: The setting, `clean` or `filter`.
+        location: Where messages say that these rules stand.
+
+    Returns:
+        The settings of each rule by its name, such as `{"length": {"min": 1, "max": 250}}`.
     """
-    rules = {}
-    for rule in getattr(Corpus, key):
+    default_rules = getattr(Corpus, key)
+    entries = {}
+    for rule in default_rules:
         settings = asdict(rule)
-        rules[rule.name()] = LocatedMapping(settings, dict.fromkeys(settings, location))
-    return LocatedMapping(rules, dict.fromkeys(rules, location))
+        entries[rule.name()] = LocatedMapping(settings, dict.fromkeys(settings, location))
+    return LocatedMapping(entries, dict.fromkeys(entries, location))
 
 
 def texts_by_part(corpora: Mapping[str, Corpus]) -> dict[str, Files]:
-    """Return the text of each part, by names such as `wmt14-en-de/europarl`.
+    """Return the text of each part of each corpus, by names such as `wmt14-en-de/europarl`.
+
+    A loop of dvc.yaml defines a stage for each corpus and each part that any corpus has. So a
+    corpus also gets an entry, without a text, for each part that only other corpora have.
 
     Args:
         corpora: The settings of the corpora by name.
-
-    Returns:
-        The texts of each corpus and part for which DVC has a stage; without any text if the corpus
-        has no such part.
     """
     texts = {}
-    names = part_names(corpora)
     for corpus_name, corpus in corpora.items():
         parts = corpus.files.parts()
-        for name in names:
-            train = {name: parts[name]} if name in parts else {}
-            texts[f"{corpus_name}/{name}"] = Files(train=train)
+        for part in part_names(corpora):
+            text = {part: parts[part]} if part in parts else {}
+            texts[f"{corpus_name}/{part}"] = Files(train=text)
     return texts
 
 

@@ -108,6 +108,7 @@ def _xml_settings(dataset: Dataset, files: Any, reference: int | str | None) -> 
     Raises:
         UnknownSetError: There are several translators, and the user names none of them.
     """
+    # The translators of the whole test set, unless the language pair has its own.
     translators = list(dataset.kwargs.get("refs", []))
     if isinstance(files, dict):
         path = files["path"]
@@ -115,17 +116,18 @@ def _xml_settings(dataset: Dataset, files: Any, reference: int | str | None) -> 
     else:
         [path] = files
     settings = {"format": "wmt-xml", "both": _file(dataset, path)}
-    # An empty name is a translator without a name: then each file has only one translator.
-    is_unclear = len(translators) > 1 and "" not in translators
-    if reference is None and is_unclear:
+    if reference is not None:
+        settings["reference"] = str(reference)
+        return settings
+    if "" in translators:
+        # The file does not name its translator, so it has only one, and there is nothing to choose.
+        return settings
+    if len(translators) > 1:
         raise UnknownSetError(
             f"sacreBLEU's {dataset.name} has references of {' and '.join(translators)}, but a test "
             f"set here has one. Name one: reference: {translators[0]}"
         )
-    if reference is not None:
-        settings["reference"] = str(reference)
-    elif "" not in translators:
-        settings["reference"] = translators[0]
+    settings["reference"] = translators[0]
     return settings
 
 

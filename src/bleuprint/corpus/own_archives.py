@@ -103,10 +103,13 @@ def _members(archive: File) -> list[str]:
 
 
 def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, str]:
-    """Choose the languages of an archive by the names of its files.
+    """Return the source and the target language of an archive, by the names of its files.
+
+    If the archive itself is named after two of the languages, as de-en.zip, they are taken.
+    Otherwise its texts must have exactly two languages.
 
     Args:
-        archive: The archive, for messages; its name may contain both languages, too.
+        archive: The archive; its name is also for messages.
         members: The names of the files in the archive.
 
     Raises:
@@ -138,11 +141,25 @@ def _languages_of_members(archive: File, members: Sequence[str]) -> tuple[str, s
             f"languages, such as: --languages {example_languages(list(all_languages))}"
         )
     first, second = all_languages
-    # Publishers write the order of the languages before them: NAME.de-en.en is a text of de-en.
-    for stem, languages in languages_by_stem.items():
-        if stem.endswith((f"{languages[1]}-{languages[0]}", f"{languages[1]}_{languages[0]}")):
-            return second, first
+    if _are_named_in_reverse(languages_by_stem):
+        return second, first
     return first, second
+
+
+def _are_named_in_reverse(languages_by_stem: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the name of a text has its two languages in the other order than its files.
+
+    Publishers put the source language first in names such as NAME.de-en.de and NAME.de-en.en. Then
+    the source is `de`, even if the archive contains the file in English first.
+
+    Args:
+        languages_by_stem: The languages of each text in the order of its files, by the common start
+            of their names: `{"NAME.de-en": ["en", "de"]}`.
+    """
+    for stem, (first, second, *_) in languages_by_stem.items():
+        if stem.endswith((f"{second}-{first}", f"{second}_{first}")):
+            return True
+    return False
 
 
 def _languages_by_stem(members: Sequence[str]) -> Mapping[str, list[str]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from bleuprint.config import paths
 from bleuprint.config.corpus import Corpus
-from bleuprint.config.parts import part_filter_stats_file, part_folder
+from bleuprint.config.experiment import Settings
+from bleuprint.config.parts import part_filter_stats_file, part_folder, part_names
 from bleuprint.corpus.clean import Cleaning
 from bleuprint.corpus.download.download import download_corpus
 from bleuprint.corpus.download.fetch import Downloads
@@ -18,12 +19,32 @@ from bleuprint.corpus.filter import Filtering
 from bleuprint.corpus.steps.shard import AllShards, Shard, TextToIndex, WholeText, Work
 from bleuprint.corpus.steps.sharded import INDEX_FOLDER, Step, run_and_print
 from bleuprint.runtime.atomic_files import atomic_folder
+from bleuprint.runtime.errors import UserError
 from bleuprint.runtime.json_files import write_json
+from bleuprint.runtime.schema import list_known_names
 from bleuprint.text.parallel import TextFolder
 
 # A function that sets up a stage for a part: called with the corpus's name and settings, the name
 # of the part, and the project's folder.
 CreateStep = Callable[[str, Corpus, str, Path], Step]
+
+
+def corpus_for_part(settings: Settings, corpus_name: str, part: str) -> Corpus:
+    """Return the settings of a corpus, after checking that the experiment has a part of a name.
+
+    Args:
+        settings: The settings of the experiment.
+        corpus_name: The name of the corpus, which may lack the part.
+        part: The name of the part.
+
+    Raises:
+        UserError: The corpus does not exist, or no corpus has the part.
+    """
+    names = part_names(settings.corpora)
+    if part not in names:
+        known_names = list_known_names(part, names)
+        raise UserError(f"params.yaml: no corpus has a part {part!r}; {known_names}")
+    return settings.corpus(corpus_name)
 
 
 def download_part(corpus_name: str, corpus: Corpus, part: str, downloads: Downloads) -> None:
@@ -48,7 +69,7 @@ def download_part(corpus_name: str, corpus: Corpus, part: str, downloads: Downlo
 
 
 def cleaning_of_part(corpus_name: str, corpus: Corpus, part: str, root: Path = Path()) -> Cleaning:
-    """Set up the cleaning of a part.
+    """Set up the cleaning of a part: its files, and the edits that its settings name.
 
     Args:
         corpus_name: The name of the corpus.
@@ -98,24 +119,27 @@ def run_step_on_part(
 ) -> None:
     """Run a stage on a part, as a whole or in shards.
 
+    If the corpus does not have the part, the outputs that DVC or Snakemake expects are empty.
+
     Args:
         create_step: Sets up the stage, such as `cleaning_of_part`.
         stage: The name of the stage without `_part`, such as `clean`.
         corpus_name: The name of the corpus.
-        corpus: The settings of the corpus. If it does not have such a part, the output is empty.
+        corpus: The settings of the corpus.
         part: The name of the part.
         work: What this process does: index the text, process one shard, gather all shards, or
             process and gather the whole text.
         workers: The number of processes.
     """
     shards_folder = paths.shards_folder(f"{corpus_name}/{part}", f"{stage}_part")
-    if part in corpus.files.parts():
+    has_part = part in corpus.files.parts()
+    if has_part:
         step = create_step(corpus_name, corpus, part, Path())
         run_and_print(step, shards_folder, work, workers)
         return
     match work:
-        # Snakemake expects a folder for the index and for each shard. It may exist already if the
-        # command is run once more by hand.
+        # Snakemake expects a folder for the index and for each shard. The folder may exist already,
+        # if a user runs the command once more.
         case TextToIndex():
             (shards_folder / INDEX_FOLDER).mkdir(parents=True, exist_ok=True)
         case Shard():

@@ -348,10 +348,11 @@ def _unify_codes_in_lock(
     changes: Sequence[AcceptedChange],
     root: Path,
 ) -> bool:
-    """Let dvc.lock record one fingerprint for all stages that ran with code that counts as equal.
+    """Let dvc.lock record the same fingerprint for all stages whose code counts as equal.
 
-    After an update, some rows may have run with the new code already, or with different older
-    versions. All of them count as one fingerprint now, and DVC compares it.
+    After an update, some stages may have run with the new code already, and others with different
+    older versions, all of which the user has accepted as equal. DVC compares one fingerprint, which
+    stands for all equal ones, with the one in dvc.lock; so dvc.lock must contain it.
 
     Args:
         present_codes: The fingerprint of the present code, by script; other scripts are skipped.
@@ -369,8 +370,9 @@ def _unify_codes_in_lock(
         if recorded is None or recorded.script not in present_codes:
             continue
         codes = equal_codes(changes, recorded.script, present_codes[recorded.script])
-        if recorded.code in codes and recorded.code != codes[0]:
-            replace_hash(stage.name, recorded.code, codes[0], root)
+        code_for_all = codes[0]
+        if recorded.code in codes and recorded.code != code_for_all:
+            replace_hash(stage.name, recorded.code, code_for_all, root)
             is_written = True
     return is_written
 

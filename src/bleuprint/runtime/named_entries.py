@@ -29,12 +29,13 @@ class NamedEntries:
             whatever the order in the document.
         find_class: Returns the dataclass of an entry with another name, or None if the name is
             unknown. These entries follow the others, sorted by their names.
-        found_names: The names that `find_class` knows, as a regular expression for JSON Schema.
+        pattern_of_found_names: A regular expression of the names that `find_class` knows, for JSON
+            Schema; empty if there are none.
     """
 
     classes: Mapping[str, type]
     find_class: Callable[[str], type | None] | None = None
-    found_names: str = ""
+    pattern_of_found_names: str = ""
 
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Tell pydantic how to read and write a field that has this object as its annotation.
@@ -57,10 +58,10 @@ class NamedEntries:
     def __get_pydantic_json_schema__(
         self, entries_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return the JSON Schema of the mapping, which allows the names of found classes, too."""
+        """Return the JSON Schema of the mapping, with the names that `find_class` knows."""
         schema = handler(entries_schema)
-        if self.found_names:
-            schema["patternProperties"] = {self.found_names: {"type": "object"}}
+        if self.pattern_of_found_names:
+            schema["patternProperties"] = {self.pattern_of_found_names: {"type": "object"}}
         return schema
 
     def _read(self, document: Any, read_known: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:

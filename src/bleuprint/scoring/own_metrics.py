@@ -185,15 +185,19 @@ class _OwnFunction:
     file: str
 
     def error(self, message: str) -> UserError:
-        """Return an error that begins with the file and line of the function.
+        """Return an error about the function, which begins with its file and line.
+
+        The line is missing if the function is not defined in own/, such as one of a library, or is
+        an object that can be called.
 
         Args:
             message: What is wrong, such as `returns 3. It must return a list`.
         """
         function: Any = inspect.unwrap(self.function)
         name = getattr(function, "__name__", type(function).__name__)
-        is_own = str(getattr(function, "__module__", "")).partition(".")[0] == FOLDER
-        if is_own and inspect.isfunction(function):
+        package, *_ = str(getattr(function, "__module__", "")).split(".")
+        has_known_line = package == FOLDER and inspect.isfunction(function)
+        if has_known_line:
             return error_at(function, f"{name} {message}")
         return UserError(f"{self.file}: {name} {message}")
 
@@ -257,15 +261,19 @@ class _CheckedCounts(_OwnFunction):
         return table
 
     def _as_table(self, counts: Any) -> Floats:
-        """Return what the function has returned as an array, (lines, counts).
+        """Return the counts that the function has returned as an array, (lines, counts).
+
+        Args:
+            counts: The value that the function has returned, of any type.
 
         Raises:
-            UserError: The function has not returned a list of rows of numbers, all of one length.
+            UserError: It is not a list of rows of numbers, all of one length.
         """
-        # An array without dimensions is a single number.
-        is_number = isinstance(counts, np.ndarray) and counts.ndim == 0
-        is_list = isinstance(counts, Sequence | np.ndarray) and not isinstance(counts, str | bytes)
-        if is_number or not is_list:
+        if isinstance(counts, np.ndarray):
+            is_list = counts.ndim > 0  # An array without dimensions is a single number.
+        else:
+            is_list = isinstance(counts, Sequence) and not isinstance(counts, str | bytes)
+        if not is_list:
             raise self.error(f"returns a value of the type {type(counts).__name__}. {_ROWS_NEEDED}")
         table = _as_array(counts)
         if table.ndim != 2 or table.shape[1] == 0 or table.dtype.kind not in _NUMBER_KINDS:

@@ -142,18 +142,24 @@ class SharedPlans:
             yield
 
     def _readers_so_far(self, epoch: int) -> int:
-        """Return how many processes have read the plan of an epoch; 0 if it does not exist yet."""
+        """Return how many processes have read the plan of an epoch; 0 if it does not exist yet.
+
+        The name of the file tells. There is no name for all processes, since the last one removes
+        the file.
+        """
         for readers in range(1, self._processes):
             if self._path(epoch, readers).exists():
                 return readers
         return 0
 
     def _path(self, epoch: int, readers: int) -> Path:
-        """Return the file of a plan, whose name counts the processes that have read it.
+        """Return the file of the plan of an epoch, such as `5f1c-0.2` after two processes read it.
+
+        Each process that has read the plan renames the file, so that its name counts the readers.
 
         Args:
             epoch: The number of the epoch, from 0.
-            readers: The number of these processes; 0 while the file is written.
+            readers: How many processes have read the plan; 0 while it is written.
         """
         return self._folder / f"{self._launch}-{epoch}.{readers}"
 
