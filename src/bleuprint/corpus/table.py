@@ -21,6 +21,7 @@ from bleuprint.corpus.download.formats.records import (
     column_names,
     in_one_line,
     json_records,
+    record_with_columns,
     value_of,
 )
 from bleuprint.corpus.download.formats.tables import csv_rows
@@ -186,19 +187,19 @@ def _rows_of_records(records: Sequence[NumberedRecord], name: str) -> list[list[
     Values that are not text, such as numbers, become empty cells.
 
     Args:
-        records: The first records of a file. The first one decides which columns there are.
+        records: The first records of a file.
         name: The name of the file in messages.
 
     Raises:
-        UserError: The first record has only one column.
+        UserError: The file has only one column.
     """
     if not records:
         return []
-    columns = column_names(records[0].values)
+    header = record_with_columns(records)
+    columns = column_names(header.values)
     if len(columns) < 2:
         raise UserError(
-            f"{name}:{records[0].number}: the columns are {columns}, but source and target are "
-            "needed"
+            f"{name}:{header.number}: the columns are {columns}, but source and target are needed"
         )
     rows = [columns]
     for record in records:

@@ -163,6 +163,26 @@ def test_a_row_with_a_null_is_dropped_and_counted(text_format):
     assert counts.dropped == {"one_language": 2}
 
 
+def test_a_first_row_without_translations_does_not_hide_the_columns():
+    """The columns translation.de and translation.en are known from the second row on."""
+    first = {"translation": None, "note": None}
+    second = {"translation": {"de": "eins", "en": "one"}, "note": None}
+    counts = SetCounts()
+
+    pairs = read_pairs("jsonl", write_json(first, second), counts=counts)
+
+    assert pairs == [("eins", "one")]
+    assert counts.dropped == {"one_language": 1}
+
+
+def test_later_rows_do_not_add_columns_if_the_first_has_no_null():
+    """A second column in German would make it unclear which one is the source."""
+    first = {"de": "eins", "en": "one"}
+    second = {"de": "zwei", "en": "two", "old": {"de": "zwo"}}
+
+    assert read_pairs("jsonl", write_json(first, second)) == [("eins", "one"), ("zwei", "two")]
+
+
 def test_a_column_of_parquet_may_be_stored_as_a_dictionary_or_large_text():
     words = pyarrow.array(["ja", "ja", "nein"]).dictionary_encode()
     translations = pyarrow.array(["yes", "yes", "no"], type=pyarrow.large_string())

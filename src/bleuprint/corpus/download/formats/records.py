@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple
 
 from bleuprint.corpus.download.formats.lines import read_lines
@@ -28,6 +28,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # The number of columns, and of characters of a value, that a message shows.
 _LISTED_COLUMNS = 12
 _SHOWN_CHARACTERS = 40
+# So many records at the start of a .jsonl file are searched for its columns.
+RECORDS_FOR_COLUMNS = 1000
 
 Record = Mapping[str, Any]
 
@@ -86,11 +88,27 @@ def read_json_lines(stream: BinaryIO, name: str, choice: PairChoice) -> Iterator
         UserError: A line is not a JSON object, or lacks a column, or a value is not text.
     """
     records = json_records(stream, name)
-    first = next(records, None)
-    if first is None:
+    first_records = list(islice(records, RECORDS_FOR_COLUMNS))
+    if not first_records:
         return
-    columns = choice.columns_among(column_names(first.values), f"{name}:{first.number}")
-    yield from pairs_of_records(chain([first], records), name, columns, choice)
+    header = record_with_columns(first_records)
+    columns = choice.columns_among(column_names(header.values), f"{name}:{header.number}")
+    yield from pairs_of_records(chain(first_records, records), name, columns, choice)
+
+
+def record_with_columns(first_records: Sequence[NumberedRecord]) -> NumberedRecord:
+    """Return the record of a .jsonl file that shows which columns the file has.
+
+    This is the first record. But if that contains a null, as in `{"translation": null}`, the null
+    may stand for an object with columns. Then it is the first record with the most columns.
+
+    Args:
+        first_records: The first records of the file, at least one.
+    """
+    first_record = first_records[0]
+    if None not in first_record.values.values():
+        return first_record
+    return max(first_records, key=lambda record: len(column_names(record.values)))
 
 
 def json_records(stream: BinaryIO, name: str) -> Iterator[NumberedRecord]:
