@@ -106,6 +106,11 @@ def test_the_settings_of_a_text_are_accepted(settings):
             id="parquet with numbers of columns",
         ),
         pytest.param(
+            {"both": File(path="inputs/a.parquet", line_ends="cr"), "format": "parquet"},
+            "line_ends is cr, but a parquet file has no lines. Remove line_ends",
+            id="parquet with line_ends",
+        ),
+        pytest.param(
             {"both": BOTH, "format": "jsonl", "columns": ("text", "text")},
             r"columns \['text', 'text'\]: source and target are the same",
             id="one column of JSON for both sides",

@@ -172,6 +172,19 @@ def test_text_in_tokens_gets_no_note_if_the_settings_expect_tokens(project):
     assert list(notes_on_local_texts(load_settings())) == []
 
 
+def test_text_with_entities_gets_no_note_if_its_own_rules_decode_them(project):
+    """The training text a is a part with the rule `entities`, which its corpus does not have."""
+    write_input(project, "a.no", [f"&quot;{line}&quot;" for line in ENGLISH_SENTENCES])
+    (note,) = notes_on_local_texts(load_settings())
+    assert "HTML entities" in note
+
+    params = (project / "params.yaml").read_text()
+    part = "parts: {a: {clean: {entities: {}}}}\n"
+    (project / "params.yaml").write_text(part + params)
+
+    assert list(notes_on_local_texts(load_settings())) == []
+
+
 def test_text_in_subwords_gets_a_note_even_if_the_settings_expect_tokens(project):
     """The German text has BPE subwords, such as "Kat@@ ze", which are not whole tokens."""
     write_input(project, "a.de", GERMAN_SUBWORDS)

@@ -230,6 +230,11 @@ class Text:
                 f"format {self.format} has both sides in one file. Name this file under both, "
                 "without source and target"
             )
+        if self.format == "parquet" and self.both.line_ends is not None:
+            raise ValueError(
+                f"line_ends is {self.both.line_ends}, but a parquet file has no lines. Remove "
+                "line_ends"
+            )
 
     def _check_two_files(self) -> None:
         """Raise ValueError unless the text has the files of a format with one file per side.

@@ -16,6 +16,7 @@ from bleuprint.corpus.download.download import read_text_pairs
 from bleuprint.corpus.download.fetch import Downloads
 from bleuprint.corpus.local_texts import find_downloaded_set, has_local_files
 from bleuprint.rules.edits import Entities
+from bleuprint.rules.rule import Edits
 from bleuprint.runtime.errors import UserError
 from bleuprint.text.form_counter import FormCounter, FoundForm
 from bleuprint.text.parallel import Pair, read_lines
@@ -104,7 +105,7 @@ def _format_note(location: str, found_form: FoundForm, unit: str) -> str:
     return f"{location}: {found_form.describe(unit)}. {found_form.form.remedy}"
 
 
-def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
+def forms_on_purpose(corpus: Corpus, edits: Edits = ()) -> list[Form]:
     """Return the forms that the text of a corpus may have on purpose, by its settings.
 
     A form is what a text looks like in place of sentences, such as tokens or text in lower case.
@@ -113,7 +114,7 @@ def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
 
     Args:
         corpus: The settings of the corpus.
-        is_cleaned: Whether the stage clean edits the text. It edits only training text.
+        edits: How the text is cleaned. Only training text is.
     """
     forms = list[Form]()
     # With neither a tokenizer nor SentencePiece, the user's text must already be tokenized. Such
@@ -125,8 +126,7 @@ def forms_on_purpose(corpus: Corpus, is_cleaned: bool) -> list[Form]:
         forms.append(ENTITIES)
     if corpus.tokenize.lowercase:
         forms.append(LOWER_CASE)
-    has_edit_of_entities = any(isinstance(edit, Entities) for edit in corpus.clean)
-    if is_cleaned and has_edit_of_entities:
+    if any(isinstance(edit, Entities) for edit in edits):
         forms.append(ENTITIES)
     return forms
 
@@ -190,7 +190,7 @@ def _notes_on_texts(
         texts: The settings of the set's texts, by name. A training set may consist of several.
         downloads: Fetches the files; None if all of them are in inputs/ on this machine.
     """
-    ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
+    is_cleaned = set_name == "train"
     for text_name, text in texts.items():
         # The sentences of documents are not aligned yet, so pairs do not exist yet.
         if text.format == "documents":
@@ -205,6 +205,9 @@ def _notes_on_texts(
             unit=_unit_of(text),
             pairs=islice(read_text_pairs(text, corpus.languages, downloads), _MAX_PAIRS),
         )
+        # A part may have other edits than its corpus.
+        edits = corpus.clean if text.clean is None else text.clean
+        ignored = forms_on_purpose(corpus, edits if is_cleaned else ())
         yield from _notes_on_text(checked_text, ignored)
 
 
@@ -241,7 +244,8 @@ def _notes_on_downloaded_set(name: str, corpus: Corpus, set_name: str) -> Iterat
         unit="line",
         pairs=islice(pairs, _MAX_PAIRS),
     )
-    ignored = forms_on_purpose(corpus, is_cleaned=set_name == "train")
+    edits = corpus.clean if set_name == "train" else ()
+    ignored = forms_on_purpose(corpus, edits)
     yield from _notes_on_text(checked_text, ignored)
 
 

@@ -80,7 +80,7 @@ def _form_warnings(
         corpus: The corpus. While there are no references, its settings say which forms are meant to
             be there, such as lower case.
     """
-    right_forms = [] if references else forms_on_purpose(corpus, is_cleaned=False)
+    right_forms = [] if references else forms_on_purpose(corpus)
     form_counter = FormCounter(translations)
     found_form = form_counter.frequent_form(right_forms, FormCounter(references))
     if found_form is None:
