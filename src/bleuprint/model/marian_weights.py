@@ -84,11 +84,13 @@ def _parts(settings: Model) -> list[_Part]:
 
 
 def _attention_parts(name: str, marian_name: str) -> list[_Part]:
-    """Return the layers of an attention, and the norm after it.
+    """Return the layers of an attention, and of the norm after it, with their names in both models.
+
+    Marian has a layer each for queries, keys and values. In ours, one layer computes all three.
 
     Args:
-        name: The name of our attention.
-        marian_name: The name of Marian's attention.
+        name: The name of our attention, such as `encoder.0.self_attention`.
+        marian_name: Its name in Marian's model, such as `model.encoder.layers.0.self_attn`.
     """
     queries_keys_values = tuple(f"{marian_name}.{kind}_proj" for kind in "qkv")
     return [

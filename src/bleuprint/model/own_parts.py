@@ -104,7 +104,8 @@ class _OwnPart(nn.Module):
         Args:
             method: The name of the method, `forward` or `score_bias`.
             inputs: Its arguments.
-            names: The names of the arguments, for a message, with spaces between them.
+            names: What the arguments are, with spaces between them, such as `x mask` for two. They
+                are shown if the user's method has other arguments.
             like: A tensor with the shape, type and device that the result must have.
 
         Raises:

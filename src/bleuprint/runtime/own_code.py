@@ -145,19 +145,22 @@ def own_fingerprint(name: str, root: Path) -> str:
 
 
 def edited_modules(before: Any, after: Any) -> list[str]:
-    """Return the modules whose code is all that differs between two versions of settings.
+    """Return the modules of own code that a user has edited, if nothing else has changed.
+
+    Settings contain the name of a module with the fingerprint of its code, `own.relative@01...`.
+    So an edit of the code changes the settings.
 
     Args:
-        before: The settings as JSON values, with pinned names of modules.
-        after: The settings later.
+        before: The settings before the edit, as JSON values.
+        after: The settings after it.
 
     Returns:
-        The names of the modules, such as `own.relative`; an empty list if another value differs,
-        or none.
+        The names of the edited modules, such as `own.relative`; an empty list if the settings are
+        equal, or if they differ in more than fingerprints.
     """
     text_before = json.dumps(before, sort_keys=True)
     text_after = json.dumps(after, sort_keys=True)
-    # The names without their fingerprints.
+    # Compared without the fingerprints in the names.
     if _NAME_IN_TEXT.sub(r"\1", text_before) != _NAME_IN_TEXT.sub(r"\1", text_after):
         return []
     names = dict[str, None]()
@@ -311,9 +314,10 @@ def _with_packages(name: str) -> set[str]:
 
 
 def _imported_names(file: Path, root: Path) -> Iterator[str]:
-    """Yield what a module imports from own/, such as `own.buckets.bucket_of`.
+    """Yield the full name of everything that a module imports from own/.
 
-    A name may be a module, or something that the module before the last dot defines.
+    `from own.buckets import bucket_of` gives `own.buckets.bucket_of`. This may be the name of a
+    module, or of a function in the module `own.buckets`; the statement does not tell which.
 
     Args:
         file: The file of the module.

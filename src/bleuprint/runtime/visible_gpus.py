@@ -97,6 +97,7 @@ def _gpu_name(entry: str) -> str | None:
     if entry.startswith(_UUID_PREFIXES):
         return entry
     number = _NUMBER.match(entry)
+    # `int` removes zeros at the start: CUDA takes 01 for 1.
     return str(int(number[1])) if number else None
 
 

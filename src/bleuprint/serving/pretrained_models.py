@@ -224,14 +224,18 @@ def _check_shape(system: System, model: ModelName, keys: Sequence[str]) -> None:
     Args:
         system: The settings of the system.
         model: The settings that name the pretrained model.
-        keys: The keys of the system's settings, for messages.
+        keys: The keys that lead to the system in params.yaml, such as `["systems", "small"]`. The
+            message names the line.
 
     Raises:
         UserError: The shapes differ. The message contains the settings of the pretrained model.
     """
     folder = environment.project_root() / str(model.folder)
     if not (folder / DESCRIPTION).exists():
-        return  # The model is pinned, and was not downloaded here.
+        # A clone with committed results has the SHA-256 of the model, but not its files. The shape
+        # was checked where the results were computed.
+        return
+    # Imported here, because it imports torch, which takes seconds.
     from bleuprint.serving.import_marian import describe_shape
 
     pretrained = ModelDescription.read(folder, _REMEDY).model
