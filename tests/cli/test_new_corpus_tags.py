@@ -1,8 +1,10 @@
 """The command new-corpus takes languages with scripts and regions, and refuses unknown ones."""
 
+from pathlib import Path
+
 import pytest
 
-from bleuprint.corpus.file_languages import parse_language
+from bleuprint.corpus.file_languages import find_languages, parse_language
 from bleuprint.runtime.errors import UserError
 from new_corpus import FIVE_HUNDRED_PAIRS, analyze_pairs
 
@@ -25,6 +27,24 @@ def test_a_corpus_keeps_the_tags_that_the_user_names(project, capsys):
 )
 def test_a_language_is_written_in_its_usual_form(language, usual):
     assert parse_language(language) == usual
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        pytest.param("t.pt-BR", ["pt-BR"], id="region"),
+        pytest.param("flores.zho_Hant", ["zho_Hant"], id="script"),
+        pytest.param("news.sr-Cyrl-RS.txt", ["sr-Cyrl-RS"], id="script and region"),
+        pytest.param("en-pt_BR.txt.zip", ["en", "pt_BR"], id="pair of a code and a tag"),
+        pytest.param("news.de-en.tsv", ["de", "en"], id="pair of codes"),
+        pytest.param("news.pt_br", ["pt", "br"], id="pair, not a region in lower case"),
+        pytest.param("news.de-Text.txt", ["de"], id="no script of this name"),
+        pytest.param("is-it-true.English.txt", ["it", "en"], id="words and a name"),
+    ],
+)
+def test_the_tag_in_the_name_of_a_file_is_its_language(name, languages):
+    """Regions are in upper case, and scripts begin with a capital, as publishers write them."""
+    assert find_languages(Path(name)) == languages
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,10 @@ def test_a_value_of_the_wrong_type_is_reported(tmp_path, old, new, message):
             id="thousands of digits",
         ),
         pytest.param(
-            "d_model: 8", f"d_model: 1{'0' * 24}", "is out of range: at ", id="above the maximum"
+            "d_model: 8",
+            f"d_model: 1{'0' * 24}",
+            "is out of range: it must be at ",
+            id="above the maximum",
         ),
     ],
 )

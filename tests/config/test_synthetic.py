@@ -190,7 +190,11 @@ def test_a_translating_system_or_text_that_does_not_fit_is_reported(tmp_path, ol
         pytest.param(
             "sampling: {}, noise: {}", "noise is for outputs of beam", id="noise and sampling"
         ),
-        pytest.param("noise: {drop: 1.0}", "1.0 is out of range: below 1", id="dropping all words"),
+        pytest.param(
+            "noise: {drop: 1.0}",
+            "1.0 is out of range: it must be below 1",
+            id="dropping all words",
+        ),
         pytest.param(
             "noise: {}", "german.noise: noise is only for synthetic ", id="noise in a target"
         ),

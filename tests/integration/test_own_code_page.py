@@ -87,7 +87,7 @@ def test_the_export_says_that_own_code_is_not_supported(assignment):
         "bash", "-ec", "bleuprint export --system tiny-relative --corpus own exported", status=1
     )
 
-    assert "CTranslate2 does not support model.positions own.relative@" in output
+    assert "CTranslate2 does not support model.positions own.relative." in output
 
 
 def test_the_model_names_its_code_and_is_not_used_with_other_code(assignment, tmp_path):

@@ -201,6 +201,12 @@ def test_own_attention_is_trained_on_padded_batches(monkeypatch):
     assert can_pack(own_feed_forward, torch.bfloat16, gpu)
 
 
+def test_messages_name_own_code_without_its_fingerprint():
+    settings = Model(attention=f"own.part@{'ab' * 8}")
+
+    assert settings.replaced_parts == ["model.attention own.part"]
+
+
 def test_own_positions_replace_the_built_in_ones():
     settings = Model(positions="own.relative", positional_encoding="rotary")
 

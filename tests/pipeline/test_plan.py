@@ -374,6 +374,24 @@ def test_a_split_share_is_ignored_for_a_set_that_the_corpus_has_as_a_file(stand_
     assert (after["valid"], after["test"]) == (0.05, 0.1)
 
 
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        pytest.param("part.own/a.filter", "filter of part a of own has changed", id="rule"),
+        pytest.param("part.own/a.text", "text of part a of own has changed", id="files"),
+        pytest.param("files_together.own.train", "corpora.own.files.train has changed", id="text"),
+        pytest.param(
+            "part_order.own",
+            "the order of the parts of own, or an edit of them, has changed",
+            id="order",
+        ),
+    ],
+)
+def test_the_plan_names_parts_of_a_corpus_as_users_do(key, sentence):
+    """DVC compares these values below the key `dvc` of reports/resolved.json."""
+    assert plan._describe_change(f"dvc.{key}", ["before"], ["after"]) == sentence
+
+
 def test_one_line_of_the_plan_keeps_each_different_reason_once(print_plan):
     """Reasons that differ only in the name of a system count as equal; the first one is printed."""
     first_reason = "systems.a.one.train has changed"

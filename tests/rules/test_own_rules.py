@@ -181,7 +181,9 @@ def test_an_error_in_a_rule_names_its_file_line_and_sentence(project):
             id="missing module",
         ),
         pytest.param(
-            "filter: {own.questions: {apart: -1}}", "-1 is out of range: at least 0", id="range"
+            "filter: {own.questions: {apart: -1}}",
+            "-1 is out of range: it must be at least 0",
+            id="range",
         ),
         pytest.param("filter: {own.questions: {apar: 1}}", "apar", id="unknown setting"),
         pytest.param("filter: {own.questions: {}}", "missing", id="missing setting"),

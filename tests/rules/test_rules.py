@@ -303,12 +303,12 @@ def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
     [
         pytest.param(
             "{length: {min: 0, max: 9}}",
-            "length.min: 0 is out of range: at least 1",
+            "length.min: 0 is out of range: it must be at least 1",
             id="minimum length of 0",
         ),
         pytest.param(
             "{length: {max: 0}}",
-            "length.max: 0 is out of range: at least 1",
+            "length.max: 0 is out of range: it must be at least 1",
             id="maximum length of 0",
         ),
         pytest.param(
@@ -316,12 +316,12 @@ def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
         ),
         pytest.param(
             "{length_ratio: {max: 0.9}}",
-            "length_ratio.max: 0.9 is out of range: at least 1",
+            "length_ratio.max: 0.9 is out of range: it must be at least 1",
             id="length ratio below 1",
         ),
         pytest.param(
             "{long_word: {max: 0}}",
-            "long_word.max: 0 is out of range: at least 1",
+            "long_word.max: 0 is out of range: it must be at least 1",
             id="word length of 0",
         ),
         pytest.param(
@@ -331,27 +331,27 @@ def test_an_edit_that_forgets_to_return_the_sentence_is_refused():
         ),
         pytest.param(
             "{alphabet_ratio: {min: 1.5}}",
-            "alphabet_ratio.min: 1.5 is out of range: at most 1",
+            "alphabet_ratio.min: 1.5 is out of range: it must be at most 1",
             id="alphabet ratio above 1",
         ),
         pytest.param(
             "{character_score: {min: -0.1}}",
-            "character_score.min: -0.1 is out of range: at least 0",
+            "character_score.min: -0.1 is out of range: it must be at least 0",
             id="negative character score",
         ),
         pytest.param(
             "{language_id: {min_odds: 2}}",
-            "language_id.min_odds: 2 is out of range: above 2",
+            "language_id.min_odds: 2 is out of range: it must be above 2",
             id="odds of 2",
         ),
         pytest.param(
             "{word_alignment: {min: 11}}",
-            "word_alignment.min: 11 is out of range: at most 10",
+            "word_alignment.min: 11 is out of range: it must be at most 10",
             id="alignment score above 10",
         ),
         pytest.param(
             "{word_alignment: {min: -4}}",
-            "word_alignment.min: -4 is out of range: at least -3",
+            "word_alignment.min: -4 is out of range: it must be at least -3",
             id="alignment score below -3",
         ),
         pytest.param("{numerals: {max: 3}}", "numerals.max: unknown key", id="unknown key"),

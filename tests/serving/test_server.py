@@ -348,7 +348,7 @@ def test_a_body_with_another_content_type_is_refused(server, content_type):
         pytest.param(
             b'{"text": "be", "n_best": 0}',
             422,
-            "n_best: 0 is out of range: at least 1",
+            "n_best: 0 is out of range: it must be at least 1",
             id="no translation",
         ),
         pytest.param(

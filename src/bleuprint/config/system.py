@@ -16,6 +16,7 @@ from bleuprint.config.optimization import (
     check_exactly_one,
 )
 from bleuprint.config.own_names import check_part_name, named_parts
+from bleuprint.runtime.own_code import module_name
 from bleuprint.runtime.rounding import divide_rounding_up
 from bleuprint.runtime.schema import Count, Share
 
@@ -150,8 +151,12 @@ class Model:
 
     @property
     def replaced_parts(self) -> list[str]:
-        """The parts that are not built in, as messages name them: `model.layer own.plain@01...`."""
-        return [f"model.{setting} {module}" for setting, module in self.own_parts.items()]
+        """The parts that are not built in, as messages name them: `model.layer own.plain`."""
+        parts = []
+        for setting, module in self.own_parts.items():
+            # The settings contain the name with the fingerprint of its code.
+            parts.append(f"model.{setting} {module_name(module)}")
+        return parts
 
     @property
     def needs_padded_batches(self) -> bool:

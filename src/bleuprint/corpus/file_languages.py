@@ -7,6 +7,7 @@ languages inside the file (memory_languages.py), and so may the header of a tabl
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from bleuprint.runtime.errors import UserError
@@ -21,6 +22,12 @@ from bleuprint.text.language_codes import (
 
 # A language code, such as de, deu or pt-BR.
 _CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*")
+
+# A word of a file's name: a language code in lower case, perhaps with a script or a region; or any
+# letters.
+_WORD = re.compile(
+    r"[a-z]{2,3}(?:[-_][A-Z][a-z]{3})?(?:[-_][A-Z]{2})?(?![A-Za-z])|[A-Za-z]+",
+)
 
 # The codes of source and target.
 Languages = tuple[str, str]
@@ -148,26 +155,43 @@ def languages_of_one_file(path: Path) -> Languages | None:
 def find_languages(path: Path) -> list[str]:
     """Find the languages in the name of a file, in order: `de` and `en` in news.de-English.txt.
 
-    A language is written as a code in lower case, or as the name of a language. The first word is
-    skipped, because it names the text: the `is` of is-it-true.txt is not the code of Icelandic. But
-    all words count if each is a code, as in de-en.txt.zip.
+    A language is written as a code in lower case, perhaps with a script or a region (pt-BR,
+    zho_Hant), or as the name of a language. The first word is skipped, because it names the text:
+    the `is` of is-it-true.txt is not the code of Icelandic. But all words count if each is a code,
+    as in de-en.txt.zip.
 
     Returns:
-        The codes of the languages.
+        The codes or tags of the languages.
     """
     parts = [part for part in path.name.split(".") if part.lower() not in NAME_EXTENSIONS]
-    words = re.split(r"[^A-Za-z]+", ".".join(parts))
-    if all(_is_code(word) for word in words):
-        return [language_code(word) for word in words]
+    words = _WORD.findall(".".join(parts))
+    has_only_codes = all(_is_code(re.split("[-_]", word)[0]) for word in words)
+    counted_words = words if has_only_codes else words[1:]
     languages = []
-    for word in words[1:]:
-        if _is_code(word):
-            languages.append(language_code(word))
-            continue
-        code_of_name = code_of_language_name(word)
-        if code_of_name:
-            languages.append(code_of_name)
+    for word in counted_words:
+        language = _language_of_word(word)
+        if language is not None:
+            languages.append(language)
     return languages
+
+
+def _language_of_word(word: str) -> str | None:
+    """Return the language that a word of a file's name is; None if it is none.
+
+    Args:
+        word: Letters, such as `de` or `German`; or a code with a script or a region, such as
+            `pt_BR`.
+
+    Returns:
+        The code, or the whole tag if its script and region are known.
+    """
+    code, *script_or_region = re.split("[-_]", word)
+    if not _is_code(code):
+        return code_of_language_name(word)
+    if script_or_region:
+        with suppress(UserError):
+            return parse_language(word)
+    return language_code(code)
 
 
 def _is_code(word: str) -> bool:

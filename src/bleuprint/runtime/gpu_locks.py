@@ -129,23 +129,24 @@ def _open_lock_file(gpu_name: str) -> int:
         UserError: The file cannot be opened.
     """
     path = _lock_file(gpu_name)
+    # Without a umask, folder and file have their modes from the beginning. If the modes were
+    # changed afterwards, other users would be refused in between, or forever after a kill.
+    umask = os.umask(0)
     try:
         with suppress(FileExistsError):
-            _LOCK_FOLDER.mkdir()
-            # `mkdir` applies the user's umask, and `chmod` does not.
-            _LOCK_FOLDER.chmod(_FOLDER_MODE)
+            _LOCK_FOLDER.mkdir(_FOLDER_MODE)
         # Linux lets nobody open another user's file in such a folder with O_CREAT
         # (fs.protected_regular), so this is tried only if the file does not exist.
         with suppress(FileNotFoundError):
             return os.open(path, os.O_RDONLY)
-        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT)
-        os.fchmod(descriptor, _FILE_MODE)
+        return os.open(path, os.O_RDONLY | os.O_CREAT, _FILE_MODE)
     except OSError as error:
         raise UserError(
             f"{path}: cannot lock a GPU: {error.strerror}. Make the folder writable for all: "
             f"chmod 1777 {_LOCK_FOLDER}"
         ) from error
-    return descriptor
+    finally:
+        os.umask(umask)
 
 
 def _lock_file(gpu_name: str) -> Path:

@@ -67,10 +67,10 @@ _PROBLEMS = {
     "too_short": "needs at least {entries}",
     "too_long": "has more than {entries}",
     "literal_error": "is not one of {expected}",
-    "greater_than_equal": "is out of range: at least {ge:.10g}",
-    "greater_than": "is out of range: above {gt:.10g}",
-    "less_than_equal": "is out of range: at most {le:.10g}",
-    "less_than": "is out of range: below {lt:.10g}",
+    "greater_than_equal": "is out of range: it must be at least {ge:.10g}",
+    "greater_than": "is out of range: it must be above {gt:.10g}",
+    "less_than_equal": "is out of range: it must be at most {le:.10g}",
+    "less_than": "is out of range: it must be below {lt:.10g}",
 }
 # What a message says about a text that does not match a pattern; {} is the text.
 _PATTERN_PROBLEMS = {

@@ -24,6 +24,11 @@ from bleuprint.training.train_step import OutOfMemory, TrainStep, detect_out_of_
 
 # Two outputs that should be equal may differ by so much of the largest output, by rounding.
 _TOLERANCE = 1e-3
+# What to do if own code mixes positions that it must keep apart.
+_REMEDY = (
+    "Let attention use only positions where the mask is True, and let all other code compute each "
+    "position from itself alone"
+)
 # The length in tokens of short sentences, which fill a batch without padding.
 _SHORT_LENGTH = 16
 
@@ -136,13 +141,13 @@ def _check_dependencies(model: Transformer) -> None:
     if _difference(with_other_end[0, :2], hidden[0, :2]) > limit:
         raise UserError(
             f"{blamed}: the output at a target position depends on later tokens, which translation "
-            "does not have. Let tokens attend only to positions where the mask is True"
+            f"does not have. {_REMEDY}"
         )
     alone = run([sources[1][:2]], [targets[1][:2]])
     if _difference(alone[0], hidden[1, :2]) > limit:
         raise UserError(
             f"{blamed}: the output for a sentence depends on padding or on other sentences of its "
-            "batch. Let tokens attend only to positions where the mask is True"
+            f"batch. {_REMEDY}"
         )
 
 

@@ -103,6 +103,15 @@ def test_scores_may_be_decimal_numbers():
             id="NaN",
         ),
         pytest.param(
+            "csv",
+            b"de,en,s\na,b,the whole sentence of the other column stands here\n",
+            "s",
+            None,
+            "inputs/t:2: the score in column 's' is 'the whole sentence of the other column s...', "
+            "not a number",
+            id="sentence",
+        ),
+        pytest.param(
             "tsv",
             b"a\tb\n",
             3,

@@ -74,7 +74,9 @@ def _to_number(value: Any, column: int | str, location: str) -> float:
         except (ValueError, OverflowError):
             number = math.nan
     if not math.isfinite(number):
-        shown = repr(value)[:_SHOWN_CHARACTERS]
+        shown = repr(value)
+        if isinstance(value, str) and len(value) > _SHOWN_CHARACTERS:
+            shown = repr(f"{value[:_SHOWN_CHARACTERS]}...")
         raise UserError(
             f"{location}: the score in column {column!r} is {shown}, not a number. Correct the "
             "row, or name another column: score.column"
