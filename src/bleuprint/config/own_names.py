@@ -54,6 +54,15 @@ def named_parts(model: Any) -> dict[str, str]:
     return names
 
 
+def describe_parts(names: Mapping[str, str]) -> list[str]:
+    """Return how messages name parts of a model, such as `model.positions own.relative`.
+
+    Args:
+        names: The name of the module, perhaps with the fingerprint of its code, by the setting.
+    """
+    return [f"model.{setting} {module_name(name)}" for setting, name in names.items()]
+
+
 def check_part_name(setting: str, value: str) -> None:
     """Raise SettingError if the value of a setting is not the name of a module in own/.
 

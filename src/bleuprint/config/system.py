@@ -15,8 +15,7 @@ from bleuprint.config.optimization import (
     Updates,
     check_exactly_one,
 )
-from bleuprint.config.own_names import check_part_name, named_parts
-from bleuprint.runtime.own_code import module_name
+from bleuprint.config.own_names import check_part_name, describe_parts, named_parts
 from bleuprint.runtime.rounding import divide_rounding_up
 from bleuprint.runtime.schema import Count, Share
 
@@ -152,11 +151,7 @@ class Model:
     @property
     def replaced_parts(self) -> list[str]:
         """The parts that are not built in, as messages name them: `model.layer own.plain`."""
-        parts = []
-        for setting, module in self.own_parts.items():
-            # The settings contain the name with the fingerprint of its code.
-            parts.append(f"model.{setting} {module_name(module)}")
-        return parts
+        return describe_parts(self.own_parts)
 
     @property
     def needs_padded_batches(self) -> bool:
