@@ -116,8 +116,7 @@ def measure_stages(folder: Path, pairs: int, again: set[str]) -> None:
         if not is_wanted:
             continue
         print(f"measuring {step.name}", flush=True)
-        for output in step.outputs:
-            shutil.rmtree(folder / output, ignore_errors=True)
+        remove_outputs(step, folder)
         prepare_inputs(step, folder)
         cost = measure(step.command, folder, environment(step.processes), data=folder)
         recorded_cost = asdict(cost)
@@ -128,6 +127,22 @@ def measure_stages(folder: Path, pairs: int, again: set[str]) -> None:
         state[PLAN] = measure_plans(pairs)
         write_json(folder / STATE, state)
     print_table(state)
+
+
+def remove_outputs(step: Step, folder: Path) -> None:
+    """Remove the outputs of a step, also unfinished ones of a measurement that was interrupted.
+
+    The step itself would remove unfinished ones while it is measured. Their size would then be
+    missing in the size of its files.
+
+    Args:
+        step: The step that is measured next.
+        folder: The folder of the measurement.
+    """
+    for output in step.outputs:
+        path = folder / output
+        for outdated_path in (path, *path.parent.glob(f".{path.name}.partial-*")):
+            shutil.rmtree(outdated_path, ignore_errors=True)
 
 
 def measure_plans(pairs: int) -> list[dict[str, Any]]:
