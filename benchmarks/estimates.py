@@ -170,14 +170,14 @@ def print_preparation(stages: list[Stage]) -> None:
     print_row(f"stage, on {CORES} cores", [corpus.name for corpus in CORPORA])
     print("|---|", "---:|" * len(CORPORA), sep="")
     for stage in stages:
-        minutes = [f"{60 * stage.hours(corpus, CORES):.1f} min" for corpus in CORPORA]
-        print_row(stage.name, minutes)
+        durations = [duration(stage.hours(corpus, CORES)) for corpus in CORPORA]
+        print_row(stage.name, durations)
     for cores in (2, CORES):
-        hours = []
+        durations = []
         for corpus in CORPORA:
-            total = sum(stage.hours(corpus, cores) for stage in stages)
-            hours.append(f"{total:.1f} h")
-        print_row(f"in all, on {cores} cores", hours)
+            total_hours = sum(stage.hours(corpus, cores) for stage in stages)
+            durations.append(duration(total_hours))
+        print_row(f"in all, on {cores} cores", durations)
     memory = []
     storage = []
     file_bytes_per_text_byte = sum(stage.disk_bytes for stage in stages)
@@ -189,6 +189,11 @@ def print_preparation(stages: list[Stage]) -> None:
     print_row("deduplication's memory", memory)
     print_row("files of all stages", storage)
     print()
+
+
+def duration(hours: float) -> str:
+    """Return a duration in minutes, or from one hour on in hours."""
+    return f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"
 
 
 def print_row(label: str, values: Sequence[str]) -> None:
