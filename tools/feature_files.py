@@ -232,7 +232,7 @@ FEATURES = {
             "parts?_(corpus|folder|names|outputs|filter_stats.*|edits|order|by_name)",
             "(download|clean|filter)_part",
             "(files|corpus).parts",
-            "(link|describe|resolved)_parts",
+            "(link|resolved)_parts",
             "text.separate",
         ),
     ),

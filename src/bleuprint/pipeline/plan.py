@@ -275,29 +275,8 @@ def _describe_change(key: str, recorded_value: Any, present_value: Any) -> str:
     if modules:
         return f"the code of {join_with_and(modules)} has changed"
     if section == "dvc":
-        return f"{_describe_corpus_key(name)} has changed"
+        # DVC gets some settings in a form of their own, such as `part.own/a.filter`.
+        kind, _, setting = name.partition(".")
+        return f"{kind.replace('_', ' ')} {setting} has changed"
     # The settings of a run, runs.SYSTEM.CORPUS, come from systems.SYSTEM in params.yaml.
     return f"{key.replace('runs.', 'systems.', 1)} has changed"
-
-
-def _describe_corpus_key(name: str) -> str:
-    """Return what a user calls a value that reports/resolved.json keeps for DVC, under `dvc`.
-
-    Examples: `part.own/a.filter` -> `filter of part a of own`; `part_order.own` -> `the order of
-    the parts of own, or an edit of them,`; `files_together.own.train` ->
-    `corpora.own.files.train`.
-
-    Args:
-        name: The key below `dvc`.
-    """
-    kind, _, rest = name.partition(".")
-    if kind == "part":
-        corpus_and_part, _, setting = rest.rpartition(".")
-        corpus, _, part = corpus_and_part.rpartition("/")
-        return f"{setting} of part {part} of {corpus}"
-    if kind == "part_order":
-        return f"the order of the parts of {rest}, or an edit of them,"
-    if kind == "files_together":
-        corpus, _, set_name = rest.rpartition(".")
-        return f"corpora.{corpus}.files.{set_name}"
-    return f"dvc.{name}"
